@@ -125,7 +125,7 @@ func TestFixesFitAScreen(t *testing.T) {
 			for what, text := range map[string]struct {
 				is   string
 				most int
-			}{"title": {f.Title, 120}, "costs": {f.Costs, 190}, "way back": {f.Back, 138}} {
+			}{"title": {f.Title, 120}, "costs": {f.Costs, 190}, "way back": {f.Back, 138}, "save": {f.Save, 138}} {
 				if n := utf8.RuneCountInString(layout.Unmarked(text.is)); n > text.most {
 					t.Errorf("%s: the %s has %d letters, want %d at most", at, what, n, text.most)
 				}
@@ -157,7 +157,7 @@ func TestCommandsInSentencesAreMarked(t *testing.T) {
 	command := regexp.MustCompile(`\b(nginx -[tsT]|systemctl (restart|reload|edit|stop|cat) |sysctl -w|nft (-a|replace|delete|insert) |iptables-(save|restore) |ethtool -|redis-cli |docker update|haproxy -c|mysql -e|sudo \w)`)
 	for _, r := range set.List {
 		for _, f := range r.Fix {
-			texts := []string{f.Back}
+			texts := []string{f.Back, f.Save}
 			if f.First != nil {
 				texts = append(texts, f.First.Then)
 			}
@@ -183,7 +183,7 @@ func TestCommandsHavePlainNumbers(t *testing.T) {
 	facts := ruleset.Facts{Value: ruleset.Number(1234567), To: "1234567"}
 	for _, r := range set.List {
 		for _, f := range r.Fix {
-			texts := map[string]*ruleset.Text{"back": f.BackText}
+			texts := map[string]*ruleset.Text{"back": f.BackText, "save": f.SaveText}
 			for i := range f.Change {
 				texts["change"+strconv.Itoa(i)] = f.Change[i].NameText
 			}

@@ -150,6 +150,9 @@ func ruleFixes(b *strings.Builder, r *ruleset.Rule) {
 		if f.Costs != "" {
 			text = "It costs " + f.Costs + ". " + text
 		}
+		if f.Save != "" {
+			text += " Before it: " + f.Save + "."
+		}
 		if f.Back != "" {
 			text += " To take it back: " + f.Back + "."
 		}

@@ -176,9 +176,22 @@ func (r *run) finding(rule *ruleset.Rule, subject map[string]string) (model.Find
 		if f.Answer != model.Near {
 			r.countedBy(rule, f.Clues)
 		}
+		if f.Answer == model.Suspected {
+			f.Unlike = lookalikes(rule)
+		}
 		errs = append(errs, r.impactAndFix(rule, &f, labels))
 	}
 	return f, errors.Join(errs...)
+}
+
+// lookalikes are the causes that a rule is told from.
+func lookalikes(rule *ruleset.Rule) (list []model.Lookalike) {
+	for _, u := range rule.Unlike {
+		if u.Title != "" {
+			list = append(list, model.Lookalike{Rule: u.Finding, Title: u.Title})
+		}
+	}
+	return list
 }
 
 // clues are a rule's answers to its clues, and the labels of what gave them.

@@ -17,7 +17,7 @@ import (
 
 // fix fills a fix in for one subject.
 func (r *run) fix(f *ruleset.Fix, subject, labels map[string]string) (model.Fix, error) {
-	out := model.Fix{Title: f.Title, Risk: f.Risk, Costs: f.Costs, Before: f.Before, Undo: f.Undo, Restart: f.Restart, Accept: f.Accept}
+	out := model.Fix{Title: f.Title, Risk: f.Risk, Costs: f.Costs, Undo: f.Undo, Restart: f.Restart, Accept: f.Accept}
 	var commands []string
 	var errs []error
 	for i := range f.Change {
@@ -35,11 +35,14 @@ func (r *run) fix(f *ruleset.Fix, subject, labels map[string]string) (model.Fix,
 		out.First, facts, err = r.first(f.First, subject, labels)
 		errs = append(errs, err)
 	}
-	if tellsAll(f.BackText, facts) {
-		back, err := f.BackText.Fill(facts)
-		errs = append(errs, err)
-		out.Back = r.commandsIn(back, subject, labels)
+	for text, to := range map[*ruleset.Text]*string{f.BackText: &out.Back, f.SaveText: &out.Save} {
+		if tellsAll(text, facts) {
+			said, err := text.Fill(facts)
+			errs = append(errs, err)
+			*to = r.commandsIn(said, subject, labels)
+		}
 	}
+	out.Before = r.commandsIn(f.Before, subject, labels)
 	out.MemoryBytes, err = r.largest(f.MemoryExpr, subject)
 	return out, errors.Join(append(errs, err)...)
 }
@@ -82,14 +85,34 @@ func (r *run) first(s *ruleset.FirstStep, subject, labels map[string]string) (_ 
 	return step, f, errors.Join(err, serr, terr)
 }
 
-// shellWords begin a command in the middle of a sentence.
-var shellWords = lazy.Regexp(`\b(nft (-a )?(list|replace|delete|-f)|iptables-(save|restore)|ip (route|link|neigh|rule) (show|change)|ip link|ethtool -K|ss -tn)\b`)
+// shellWords begin a command that is about a network, in the middle of a sentence or of a line of commands: as much of it as tells whose it is.
+var shellWords = lazy.Regexp("(`|^|[ (])(" +
+	`nft (?:-\w |'|list|replace|insert|delete|add)|iptables-(?:save|restore)|ipvsadm|ip (?:-\w |route|link|neigh|rule|addr)|ethtool -|tc (?:-\w |qdisc)|conntrack -|` +
+	`ss -|nc -|nstat|dig |redis-cli |varnishadm |nghttp |sysctl (?:-a |(?:-w )?net\.[\w.]+))`)
 
-// commandsIn writes the commands that a sentence names as the one before it is typed: in the same namespace.
+// runsOn is a marked command and a sentence that goes on behind it: without a dash nobody sees where the command ends.
+var runsOn = lazy.Regexp("(`[^` ]+ [^`]*[^` ]`) ([a-z])")
+
+// commandsIn writes the commands that a sentence names as the one before it is typed: in the same namespace, and at the same port.
 func (r *run) commandsIn(text string, subject, labels map[string]string) string {
-	return shellWords().ReplaceAllStringFunc(text, func(words string) string {
-		return r.command([]layout.Piece{{Text: words}}, subject, labels)
-	})
+	text = runsOn().ReplaceAllString(text, "$1 – $2")
+	for _, command := range layout.Marked(text) {
+		if port := r.command([]layout.Piece{{Text: "PORT"}}, subject, labels); strings.Contains(command+" ", " PORT ") && port != "PORT" {
+			text = strings.Replace(text, "`"+command+"`", "`"+strings.TrimSuffix(strings.ReplaceAll(command+" ", " PORT ", " "+port+" "), " ")+"`", 1)
+		}
+	}
+	all := shellWords().FindAllStringSubmatchIndex(text, -1)
+	for _, at := range slices.Backward(all) {
+		begins := text[at[3]:at[5]]
+		word := strings.TrimRight(strings.TrimSuffix(begins, " -"), " ")
+		if !strings.HasPrefix(word, "sysctl ") {
+			word, _, _ = strings.Cut(word, " ")
+		}
+		if typed := r.command([]layout.Piece{{Text: word}}, subject, labels); strings.HasSuffix(typed, word) {
+			text = text[:at[3]] + strings.TrimSuffix(typed, word) + text[at[3]:]
+		}
+	}
+	return text
 }
 
 // largest is the largest result of an expression for a subject, nil for none, and without an expression.

@@ -42,6 +42,7 @@ func Asked(q *query.Run, rec *record.Run, set ruleset.Rules) (model.Report, erro
 		RulesHash:     set.Hash, Site: SiteOf(set), Version: meta.Version, Closed: meta.Closed,
 	}
 	r.Verdict = diagnose.Diagnose(q, set, report.ByHand{Plan: meta.Plan, Hosts: meta.Hosts, Owners: owners(q)}.Command)
+	r.RequestRate = diagnose.RequestRate(q, set)
 	r.Verdict.LoadAverage = breakdown.LoadAverages(q)
 	if rec.Dir() == "" {
 		return r, nil

@@ -97,6 +97,8 @@ type Finding struct {
 	Story    string      `json:"story,omitempty"`
 	Clues    []Clue      `json:"clues"`
 	Explains []Explained `json:"explains"`
+	// Unlike are of a suspected finding the causes that look the same at first, which its rule names.
+	Unlike []Lookalike `json:"unlike,omitempty"`
 	// ExplainedBy is the rule that this finding is a consequence of.
 	ExplainedBy string `json:"explained_by,omitempty"`
 	// Unexplained are rules that hold and would explain this finding under a condition
@@ -117,6 +119,12 @@ const (
 
 // ImpactKinds are all of these.
 var ImpactKinds = []string{ImpactFailed, ImpactDelayed, ImpactPackets, ImpactMachineCPU, ImpactProgramCPU}
+
+// Lookalike is a cause that looks like another one at first.
+type Lookalike struct {
+	Rule  string `json:"rule"`
+	Title string `json:"title"`
+}
 
 // Explained is a finding shown beneath its cause.
 type Explained struct {
@@ -144,8 +152,9 @@ type Fix struct {
 	First *FirstStep `json:"first,omitempty"`
 	Risk  string     `json:"risk"`
 	Costs string     `json:"costs,omitempty"`
-	// Before is what has to be done, noted or looked at before anything is changed.
+	// Before is what has to be looked at before anything is changed, and Save what has to be noted or saved then, which the way back needs.
 	Before string `json:"before,omitempty"`
+	Save   string `json:"save,omitempty"`
 	Undo   string `json:"undo"`
 	// Back is how a person takes it back, in words with the exact command; "" where no rule says, or where the changes (or the
 	// first step) have the commands themselves.
@@ -265,6 +274,8 @@ type Report struct {
 	Verdict Verdict `json:"verdict"`
 	// Load is nil (null) when Plimsoll drove no load itself.
 	Load *Load `json:"load"`
+	// RequestRate is how many requests a second users began while they were watched; left out where that was not seen, or the load was ours.
+	RequestRate *float64 `json:"request_rate,omitempty"`
 	// Breakdown is where the mean request's time went; nil (null) without our load.
 	Breakdown *Breakdown `json:"breakdown"`
 	// Program is where the time went of the one program that was asked about; left out where none was.

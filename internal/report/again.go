@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
@@ -89,16 +90,19 @@ func measureAgain(s *sheet, r model.Report, after string, h helped, otherwise st
 		return
 	}
 	words := CommandAgain(r.Plan, r.Hosts)
-	beside := ""
-	if s.shortAgain(r, words, "") != "" && r.Load != nil { // which says more of the users than one number, and whether that is chance
-		beside = "Users: " + h.users + " (`plimsoll compare " + layout.Quote(s.kept) + " last`)"
-		h.users = ""
+	text := andThen(strings.Join(when(r, after), ", "), strings.Join(h.judged(otherwise), ". "))
+	command := s.shortAgain(r, words, "")
+	if command == "" || r.Load == nil {
+		s.again(r, "again", words, "", text)
+		return
 	}
-	list := h.judged(otherwise)
-	if beside != "" {
-		list = append(list, beside)
+	// which says more of the users than one number, and whether that is chance
+	beside := " (`plimsoll compare " + layout.Quote(s.kept) + " last`)"
+	s.again(r, "again", words, "", text+beside)
+	last, p := &s.blocks[len(s.blocks)-1], newPaper(s.o)
+	if p.short("again", 9, "`"+command+"`: "+text); strings.Count(p.b.String(), "\n") < last.lines() && len(command) <= shortCommand {
+		last.yields, last.shorter = true, []string{p.b.String()}
 	}
-	s.again(r, "again", words, "", andThen(strings.Join(when(r, after), ", "), strings.Join(list, ". ")))
 }
 
 // when says when to measure again: a look by itself changes no number, and a watch where less is asked for has lower ones by that alone.
@@ -107,7 +111,11 @@ func when(r model.Report, after string) (list []string) {
 		list = append(list, after)
 	}
 	if isWatch(r.Plan) && len(r.Plan.Command) == 0 {
-		list = append(list, "when it is as busy as now")
+		busy := ""
+		if r.RequestRate != nil && *r.RequestRate >= 1 {
+			busy = " (" + layout.Rate(*r.RequestRate) + " requests/s)"
+		}
+		list = append(list, "when it is as busy as now"+busy)
 	}
 	return list
 }
@@ -115,13 +123,23 @@ func when(r model.Report, after string) (list []string) {
 // wrongRequests is the rule of requests that are wrong themselves: the same command again would ask the same.
 const wrongRequests = "load.wrong_requests"
 
-// afterLook says that a look by itself changes no number.
-func afterLook(f model.Fix) string {
-	if f.Undo == nothingChanged {
+// afterwards says that a look by itself changes no number, and that a cache which begins empty has to be filled first.
+func afterwards(f model.Fix) string {
+	steps := f.Costs
+	if f.First != nil {
+		steps += " " + f.First.Then
+	}
+	switch {
+	case f.Undo == nothingChanged:
 		return "after the change"
+	case beginsEmpty().MatchString(steps):
+		return "twice: the second run counts, the first fills the cache"
 	}
 	return ""
 }
+
+// beginsEmpty are the words by which a fix says that a restart empties a cache.
+var beginsEmpty = lazy.Regexp(`empty cache|cache is empty|cache in its memory is empty|begins empty`)
 
 // shortAgain is the command that has a kept run made again, with what is changed in it; "" of a run that it does not make.
 func (s *sheet) shortAgain(r model.Report, words []string, changed string) string {
@@ -238,24 +256,28 @@ func labelUnless(before, label string) string {
 }
 
 // helped is by what one sees that a step helped: the reason that stands above, what becomes of it, what it becomes where the step helped in part,
-// "" where it can not, and where it did not, all "" where there is none; and what users get then, "" where nobody measured that.
+// "" where it can not, and where it did not, all "" where there is none; and what users get now and then, "" where nobody measured that.
 type helped struct{ reason, becomes, part, beyond, users string }
 
-// judged says what to look at, and what to do with what is seen there.
-func (h helped) judged(otherwise string) []string {
+// judged says what to look at, and what to do with what is seen there; what users get comes last, and first where there is nothing else.
+func (h helped) judged(otherwise string) (list []string) {
 	const partly = ": in part, keep it"
-	helps := h.users
-	if h.reason != "" {
-		helps = h.reason + " " + h.becomes
-		if h.users != "" {
-			helps += ", and " + h.users
-		}
+	otherwise = capitalized(cmp.Or(h.beyond, "else")) + ": " + otherwise
+	switch {
+	case h.reason == "" && h.users != "":
+		return []string{"users: " + h.users, otherwise}
+	case h.reason == "":
+		return []string{"more is served, or users wait less: helped", otherwise}
 	}
-	list := []string{cmp.Or(helps, "more is served, or users wait less") + ": helped"}
+	list = append(list, h.reason+" "+h.becomes+": helped")
 	if h.part != "" {
 		list = append(list, capitalized(h.part)+partly)
 	}
-	return append(list, capitalized(cmp.Or(h.beyond, "else"))+": "+otherwise)
+	list = append(list, otherwise)
+	if h.users != "" {
+		list = append(list, "Users: "+h.users)
+	}
+	return list
 }
 
 // capitalized is a text as a sentence begins.
@@ -264,9 +286,12 @@ func capitalized(text string) string { return strings.ToUpper(text[:1]) + text[1
 // helpedIf says which of the numbers of a report shows that a step helped: what the sign's value becomes, and what users get.
 func helpedIf(r model.Report, f model.Finding) helped {
 	h := helped{users: usersBetter(r)}
-	c := signOf(f.Clues)
-	if c == nil || f.Kind == "capacity" { // what is full of work stays so
+	if f.Kind == "capacity" { // what is full of work stays so
 		return h
+	}
+	c := signOf(f.Clues)
+	if c == nil {
+		return lostLess(r, f, h)
 	}
 	h.reason, h.becomes, h.part = "why", "gone or far weaker", "weaker by a fifth or more" // a share, or a time, may be the sign, or what it was seen by
 	if c.Value == nil {
@@ -280,19 +305,36 @@ func helpedIf(r model.Report, f model.Finding) helped {
 	return h
 }
 
-// usersBetter says what users get where a step helped, "" where nobody measured that.
+// lostLess is helpedIf where no sign tells: by what it cost, where that stands there and no load of ours tells what users got.
+func lostLess(r model.Report, f model.Finding, h helped) helped {
+	if r.Load != nil || f.Impact == nil || lostTo(f, r, "it") == "" {
+		return h
+	}
+	const half, most = 0.5, 0.8
+	x := *f.Impact
+	h.reason, h.becomes = "so what (now "+layout.Share(x)+")", "below "+layout.Share(half*x)+" or gone"
+	h.part, h.beyond = strings.TrimSuffix(layout.Share(half*x), " %")+" to "+layout.Share(most*x), "above"
+	return h
+}
+
+// usersBetter says what users get now, and what they get where a step helped; "" where nobody measured that.
 func usersBetter(r model.Report) string {
-	const few = 0.01
+	const (
+		few  = 0.01 // from when on failures are what users notice
+		most = 0.1  // of what it was, where they are as good as gone
+		half = 0.5
+		more = 1.2
+	)
 	l := r.Load
 	switch {
 	case l == nil:
 		return ""
 	case l.GoodShare < 1-few:
-		return "far fewer than " + layout.Share(1-l.GoodShare) + " fail"
+		return "now " + layout.Share(1-l.GoodShare) + " fail; below " + layout.Share(most*(1-l.GoodShare)) + ": helped"
 	case r.Plan.Load != nil && r.Plan.Load.Rate > 0 && l.Latency.Count > 0:
-		return "p99 below " + layout.Micros(l.Latency.P99)
+		return "now p99 " + layout.Micros(l.Latency.P99) + "; below " + layout.Micros(half*l.Latency.P99) + ": helped"
 	}
-	return "more than " + layout.Rate(l.GoodRPS) + " good replies/s"
+	return "now " + layout.Rate(l.GoodRPS) + " good replies/s; above " + layout.Rate(more*l.GoodRPS) + ": helped"
 }
 
 // andSee leads to the evidence, behind what is to be done before, "" for nothing.
@@ -315,7 +357,7 @@ func orElse(v model.Verdict, f model.Finding, fix model.Fix) string {
 	case len(titles(v.Root)) > 1:
 		return first + "then the second"
 	case others == 1:
-		return first + "-v has another fix"
+		return first + "-v has another"
 	case others > 1:
 		return first + fmt.Sprintf("-v has %d others", others)
 	case len(next) > 0:

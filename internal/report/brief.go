@@ -41,10 +41,6 @@ func brief(p *paper, r model.Report, run string) {
 	s.add(context, (*paper).blank)
 	briefAnswer(s, r)
 	s.add(mustKeep, func(p *paper) { more(p, r, run) })
-	if s.showsHow {
-		last := &s.blocks[len(s.blocks)-1]
-		last.shorter, last.dear = []string{""}, goneDear-1
-	}
 	p.b.WriteString(fit(s.blocks, briefLines))
 }
 

@@ -29,7 +29,10 @@ type ByHand struct {
 
 // networkTools show what a network namespace has for its own.
 var networkTools = []string{"ss", "ip", "nstat", "conntrack", "tc", "ethtool", "nft", "netstat", "sar -n", "tcpdump", "curl", "ping", "dig",
-	"redis-cli", "openssl", "sysctl -a", "sysctl net.", "sysctl -w net.", "cat /proc/net/", "sh -c 'for q in /sys/class/net/"}
+	"redis-cli", "openssl", "nc", "iptables", "iptables-save", "iptables-restore", "ipvsadm", "varnishadm", "nghttp", "sysctl -a", "sysctl net.", "sysctl -w net.", "cat /proc/net/", "sh -c 'for q in /sys/class/net/"}
+
+// inTheMiddle is what stands before a tool that is not the first word of a command.
+var inTheMiddle = lazy.Regexp(`^do |\| `)
 
 // machineSettings are those below net that a network namespace other than the machine's own cannot set, or has not.
 var machineSettings = []string{"net.netfilter.nf_conntrack_max", "net.netfilter.nf_conntrack_buckets", "net.core.netdev", "net.ipv4.neigh.default.gc_", "net.ipv4.tcp_mem"}
@@ -59,7 +62,16 @@ func (r ByHand) Command(command []layout.Piece, subject, labels map[string]strin
 			if what, ok := strings.CutPrefix(part, "do "); ok && named {
 				part = "do " + r.onlyOf(get("host")) + what
 			}
-			out = append(out, r.blanks(part, get)...)
+			for part != "" { // a tool in the middle: what comes through a pipe, or is done in a loop
+				at := len(part)
+				if m := inTheMiddle().FindStringIndex(part); m != nil {
+					at = m[1]
+				}
+				out = append(out, r.blanks(part[:at], get)...)
+				if part = part[at:]; part != "" {
+					out = append(out, r.into(r.typedAt(part, get), part)...)
+				}
+			}
 		}
 	}
 	return layout.CommandLine(out)

@@ -56,9 +56,13 @@ func briefAnswer(s *sheet, r model.Report) {
 	}
 	s.add(mustKeep, func(p *paper) { write(p, most) })
 	s.blocks[len(s.blocks)-1].shorten(s.o, 1+leastSentence, func(p *paper, lines int) { write(p, lines-1) })
-	s.item(mustKeep, "how sure", 3, rests)
-	if len(told) > 0 && told[0].Answer == model.Confirmed && v.Answer == model.AnswerCause { // the title says so already
-		s.blocks[len(s.blocks)-1].goesLast()
+	most = 3
+	if strings.HasPrefix(rests, "not sure") {
+		most = 2
+	}
+	s.item(mustKeep, "how sure", most, rests)
+	if rests != "" { // in one line it stays, whatever else there is
+		s.blocks[len(s.blocks)-1].yields = true
 	}
 	which := "it"
 	if len(titles(v.Root)) > 1 {
@@ -79,11 +83,16 @@ func briefAnswer(s *sheet, r model.Report) {
 // soWhatKeeps is what it is worth to say what a finding cost: little where the first reason has the same number.
 func soWhatKeeps(f model.Finding, told string) int {
 	best := mostTelling(f.Clues, told)
+	if f.Kind == "cause" && signOf(f.Clues) == nil { // by it one sees whether a step helped
+		return mustKeep
+	}
 	if f.Impact != nil && len(best) > 0 && strings.Contains(best[0].Say, layout.Share(*f.Impact)) {
 		return further
 	}
 	return context
 }
+
+func hasDigit(text string) bool { return strings.ContainsAny(text, "0123456789") }
 
 // briefProgram writes where a program's time went, and the one thing that would make it faster: by the verdict, where that is
 // about this program, else by what it spends most of its time on.
@@ -149,7 +158,7 @@ func reasons(s *sheet, f model.Finding, told string) {
 		}
 		write := func(p *paper, most int) { p.bullet(label, markOf(c), shortest(say, p.width-labelWidth-2, most)) }
 		s.add([mostReasons]int{mustKeep, context, background}[i], func(p *paper) { write(p, 3) })
-		if i == 0 {
+		if short := shortest(say, s.o.Width-labelWidth-2, 1); i == 0 && hasDigit(short) == hasDigit(say) { // half of it says nothing without its number
 			s.blocks[len(s.blocks)-1].shorten(s.o, 1, write)
 		}
 	}

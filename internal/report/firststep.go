@@ -7,73 +7,110 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"plimsoll/internal/layout"
 	"plimsoll/internal/lazy"
 	"plimsoll/internal/model"
 )
 
-// firstFix writes a fix: the one thing to type first, what that prints and what to do then, what to do where it does not, and what it costs.
+// firstFix writes a fix: what to look at, what to save and what to change, in this order, what that prints, and what it costs.
 func firstFix(s *sheet, told model.Finding, r model.Report) {
 	f, label := mostUseful(told.Fix), "fix"
 	switch {
 	case f.Undo == nothingChanged:
-		label = "look"
+		label = "next"
 	case told.Answer == model.Suspected:
 		label = "try"
 	}
 	s.item(mustKeep, label, 2, atHost(told, f, r.Hosts)+f.Title)
+	back, commands, note := wayBackOf(told, f)
+	s.whole(lookFirst, f.Before)
 	switch {
 	case f.First != nil:
-		s.whole("before", f.Before)
-		s.typedFirst(f.First.Type, r)
-		s.item(mustKeep, labelOf(f.First.Type), 5, s.namesRun(f.First.Then))
-		s.notThere(f.First.Type, r)
+		s.firstStep(f, note, r)
 	case adviceAlone(f):
-		s.item(mustKeep, doFirst, mostCommand, f.Command)
+		s.saved(note)
+		s.item(mustKeep, changeThen, mostCommand, f.Command)
 	default:
-		firstChange(s, told, f, r)
+		firstChange(s, told, f, note, r)
 	}
-	s.whole("cost", terms(f, r.Plan))
-	back, commands := takeBack(f)
-	if edit, ok := editOf(told, f); ok {
-		back = edit.Back()
-	}
-	if f.Undo == nothingChanged {
-		back = nothingBack + "; note what you change after it"
-	}
+	s.cost(terms(f, r.Plan), againCosts(r.Plan))
 	s.typed(mustKeep, "undo", commands)
 	s.whole(labelUnless(commands, "undo"), back)
-	measureAgain(s, r, afterLook(f), helpedIf(r, told), orElse(r.Verdict, told, f))
+	measureAgain(s, r, afterwards(f), helpedIf(r, told), orElse(r.Verdict, told, f))
 	if f.Undo == automatic && r.Plan.Load != nil {
 		s.item(niceToKnow, "or", 2, "plimsoll tune URL --apply does it, measures again, and takes back what is in vain (plimsoll undo --all: all of it)")
 	}
 }
 
-// labelOf is the label of what follows a command, or of what there is to do where there is none.
-func labelOf(command string) string {
-	if command == "" {
-		return doFirst
+// wayBackOf is how a fix is taken back, in words and in commands, and what has to be noted for it before anything is changed.
+func wayBackOf(told model.Finding, f model.Fix) (back, commands, note string) {
+	back, commands = takeBack(f)
+	if edit, ok := editOf(told, f); ok {
+		back = edit.Back()
 	}
-	return "then"
+	if f.Undo == nothingChanged {
+		return nothingBack + "; of what you change then: as it was before", "", ""
+	}
+	note = f.Save
+	if without := strings.ReplaceAll(back, " (note that first)", ""); without != back {
+		back, note = without, cmp.Or(note, "note what is set there now")
+	}
+	return back, commands, note
 }
 
+// firstStep writes a fix's own first step: a look, behind which it stands what is to be saved and done then, or the change itself.
+func (s *sheet) firstStep(f model.Fix, note string, r model.Report) {
+	label, then := lookFirst, "then"
+	switch {
+	case f.First.Type == "":
+		then = changeThen
+	case f.First.Old != "" || sets().MatchString(f.First.Type):
+		label = changeThen
+	}
+	typed := f.First.Type
+	if label == changeThen {
+		s.saved(note)
+		typed = strings.ReplaceAll(typed, "; ", "\n")
+	}
+	s.typedFirst(label, typed, r)
+	s.notThere(typed, f.First.Then)
+	if label != changeThen {
+		s.saved(note)
+	}
+	s.item(mustKeep, then, 6, s.namesRun(f.First.Then))
+}
+
+// saved writes what has to be noted or saved before the change: a command, or words.
+func (s *sheet) saved(note string) {
+	if list := layout.Marked(note); len(list) == 1 && note == "`"+list[0]+"`" {
+		s.typed(mustKeep, saveFirst, list[0])
+		return
+	}
+	s.whole(saveFirst, note)
+}
+
+// sets are commands that set something.
+var sets = lazy.Regexp(`\b(SET GLOBAL|ALTER SYSTEM SET|config set|sysctl -w)\b`)
+
 // firstChange writes what a fix sets, how that is typed or where it stands, and what is to be seen of it.
-func firstChange(s *sheet, told model.Finding, f model.Fix, r model.Report) {
+func firstChange(s *sheet, told model.Finding, f model.Fix, note string, r model.Report) {
 	s.item(mustKeep, "", 4, settings(f))
 	s.item(context, "", 2, sizedToTest(f, r.Plan))
 	if lines := typedLines(f); lines != "" {
-		s.whole("before", f.Before)
-		s.typed(mustKeep, "note first", noteFirst(f))
-		s.typed(mustKeep, doFirst, lines)
+		saved := noteFirst(f)
+		s.typed(mustKeep, saveFirst, saved)
+		if saved == "" {
+			s.saved(note)
+		}
+		s.typed(mustKeep, changeThen, lines)
 		s.item(mustKeep, "then", 4, printsWhenSet(lines)+andInFiles(f))
 		return
 	}
 	command, then := findSetting(told, f, r)
-	s.typed(mustKeep, doFirst, command)
-	s.item(mustKeep, "then", 4, then)
-	s.notThere(command, r)
+	s.typed(mustKeep, lookFirst, command)
+	s.notThere(command, then)
+	s.item(mustKeep, "then", 5, then)
 }
 
 // loaded says how the load is there while a command runs that shows nothing without it, "" for any other.
@@ -82,49 +119,67 @@ func (s *sheet) loaded(command string, r model.Report) string {
 		return ""
 	}
 	if r.Plan.Load == nil {
-		return "see that users are active, and stay so while it runs"
+		return "look while users are active: it shows nothing without them"
 	}
 	changed := ""
 	if tooShort(r.Plan.Load) {
 		changed = "-d 60s"
 	}
 	if again := s.shortAgain(r, CommandAgain(r.Plan, r.Hosts), changed); again != "" {
-		return "first, in terminal 2 where the load ran: `" + again + "`"
+		return "in terminal 2, where the load ran: `" + again + "`"
 	}
-	return strings.TrimSuffix("first, in terminal 2 where the load ran: the same command again with "+changed, " with ")
+	return strings.TrimSuffix("in terminal 2, where the load ran: the same command again with "+changed, " with ")
 }
 
-// typedFirst writes the command to begin with, behind what has to be there while it runs.
-func (s *sheet) typedFirst(command string, r model.Report) {
-	s.item(mustKeep, "before", 2, s.loaded(command, r))
-	s.typed(mustKeep, doFirst, command)
+// typedFirst writes the command to begin with, behind the load that has to be there while it runs.
+func (s *sheet) typedFirst(label, command string, r model.Report) {
+	s.item(mustKeep, "load", 2, s.loaded(command, r))
+	s.typed(mustKeep, label, command)
 }
 
 // ifEmpty is the label of what to do where a command shows nothing.
 const ifEmpty = "if empty"
 
-// notThere adds what to do where a command does not show what it should, with the whole command for the evidence where that has room.
-func (s *sheet) notThere(command string, r model.Report) {
+// notThere adds what to do where a command does not show what it should, unless what is to be done then says that.
+func (s *sheet) notThere(command, then string) {
 	if command == "" {
 		return
 	}
 	if silent().MatchString(command) {
-		s.item(mustKeep, "prints", 1, "nothing, or OK: it is set; an error: nothing is set (as root?)")
+		s.item(proof, "prints", 1, "nothing, or OK: it is set; an error: nothing is set (as root?)")
 		return
 	}
-	text := "(or a header only) as root; still so: stop"
-	if hasRoot().MatchString(command) {
-		text = "(or a header only) stop"
+	tool := mayShowNothing(command)
+	if tool == "" || saysOfNothing().MatchString(then) {
+		return
 	}
-	if show := evidence(s.run, r); show != "" {
-		if whole := text + ", `" + show + "`"; utf8.RuneCountInString(layout.Unmarked(whole)) <= s.o.Width-labelWidth {
-			text, s.showsHow = whole, true
-		} else {
-			text += ", see -v"
+	text := "(" + tool + ") as root; still so: stop, see -v"
+	if hasRoot().MatchString(command) {
+		text = "(" + tool + ") stop, see -v"
+	}
+	s.item(proof, ifEmpty, 1, text)
+}
+
+// Of a line of commands mayShowNothing is the first that may have nothing to show, with how that looks; "" where each always shows something.
+func mayShowNothing(command string) string {
+	for _, part := range strings.Split(command, "; ") {
+		part = typedInHost(part)
+		tool, _, _ := strings.Cut(part, " ")
+		switch {
+		case strings.Contains(part, "| wc "):
+		case strings.HasPrefix(part, "plimsoll trace"):
+			return "the trace"
+		case slices.Contains([]string{"ss", "ps", "lslocks"}, tool) && !strings.Contains(part, "grep"):
+			return tool + ": a header only"
+		case strings.Contains(part, "grep"), slices.Contains([]string{"awk", "find", "findmnt", "journalctl", "lsof"}, tool):
+			return tool
 		}
 	}
-	s.item(mustKeep, ifEmpty, 1, text)
+	return ""
 }
+
+// saysOfNothing are the words of a step that says itself what it means where the command before it shows nothing, or where that is what was found.
+var saysOfNothing = lazy.Regexp(`\b[Nn]one\b|[Nn]o (such )?line|[Nn]othing (shown|printed)|[Nn]othing:|is missing|[Nn]either|[Nn]o unit\b|if it shows (a|no)|[Nn]ot there|if (it|the line) has none`)
 
 // silent are commands that show nothing, or OK, when they did what they should; hasRoot are those of which no more is seen as root.
 var (
@@ -147,6 +202,9 @@ func printsWhenSet(lines string) string {
 // andInFiles adds to what is typed what stands in a file besides.
 func andInFiles(f model.Fix) string {
 	for _, c := range moving(f) {
+		if c.Kind == model.ChangeBacklog && c.Value != "" {
+			return ". Then backlog=" + c.Value + " behind nginx's listen (PHP-FPM: listen.backlog), and restart it"
+		}
 		if where := whereSet(c); where != "" {
 			return ". Then the rest" + where
 		}

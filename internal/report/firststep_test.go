@@ -41,12 +41,12 @@ func TestWhatNeedsTheLoad(t *testing.T) {
 		r             model.Report
 		command, want string
 	}{
-		{kept, own, "plimsoll trace offcpu -d 10s", "first, in terminal 2 where the load ran: `plimsoll again last -d 60s`"},
-		{kept, long, "lslocks -u | grep -F /a", "first, in terminal 2 where the load ran: `plimsoll again last`"},
-		{foreign, own, "ip netns exec a ss -tnp dst 10.0.0.1:1", "first, in terminal 2 where the load ran: the same command again with -d 60s"},
-		{foreign, long, "pidstat -d 5 1", "first, in terminal 2 where the load ran: the same command again"},
-		{kept, model.Report{}, "top -b -d 3 -n 2", "see that users are active, and stay so while it runs"},
-		{kept, own, "cat /proc/7/stack", "first, in terminal 2 where the load ran: `plimsoll again last -d 60s`"},
+		{kept, own, "plimsoll trace offcpu -d 10s", "in terminal 2, where the load ran: `plimsoll again last -d 60s`"},
+		{kept, long, "lslocks -u | grep -F /a", "in terminal 2, where the load ran: `plimsoll again last`"},
+		{foreign, own, "ip netns exec a ss -tnp dst 10.0.0.1:1", "in terminal 2, where the load ran: the same command again with -d 60s"},
+		{foreign, long, "pidstat -d 5 1", "in terminal 2, where the load ran: the same command again"},
+		{kept, model.Report{}, "top -b -d 3 -n 2", "look while users are active: it shows nothing without them"},
+		{kept, own, "cat /proc/7/stack", "in terminal 2, where the load ran: `plimsoll again last -d 60s`"},
 		{kept, own, "ss -ltnp sport = :80", ""},
 		{kept, own, "ps -o pid,unit,args -C java", ""},
 		{kept, own, "nginx -T | grep limit_req", ""},

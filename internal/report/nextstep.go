@@ -56,10 +56,17 @@ func spareFirst(s *sheet, r model.Report, spare model.Saving) {
 	} else {
 		s.item(context, "", 3, promised(spare))
 	}
-	s.typedFirst(check, r)
+	s.typedFirst(lookFirst, check, r)
+	s.notThere(check, then)
+	if spare.Back == "" {
+		s.whole(saveFirst, "note what is set there now")
+	}
 	s.item(mustKeep, "then", 5, then)
-	s.notThere(check, r)
-	s.prices(costOfSparing(spare)+andCosts(spare.Costs)+"; looking: "+cmp.Or(whileLoaded(check, r.Plan), "nothing"), cmp.Or(spare.Back, notedBefore))
+	cost := costOfSparing(spare) + andCosts(spare.Costs)
+	if looks := whileLoaded(check, r.Plan); looks != "" {
+		cost += "; looking: " + looks
+	}
+	s.prices(cost, cmp.Or(spare.Back, strings.TrimSuffix(notedBefore, " (note that first)")))
 	h := helped{reason: "the share of the CPU time above", becomes: "far smaller", part: "smaller by a fifth or more", users: usersBetter(r)}
 	measureAgain(s, r, "", h, "undo it"+andSee("undo it"))
 }
@@ -218,7 +225,7 @@ func notSeenInWatch(plan model.Plan) string {
 func lessWork(s *sheet, r model.Report, told []model.Finding) {
 	s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
 	command := whereTheTimeGoes(r, s.run)
-	s.typedFirst(command, r)
+	s.typedFirst(lookFirst, command, r)
 	s.item(mustKeep, "then", 3, "it shows the functions that take the CPU time, the largest first: what of that can be left out, or kept?")
 	s.item(mustKeep, "if not", 2, "so: more CPUs"+cpusNow(told, r.Hosts)+": twice as many for twice the requests")
 	look := model.Fix{First: &model.FirstStep{Type: command}, Undo: nothingChanged, Costs: "then a person's time, or a larger machine"}

@@ -13,8 +13,14 @@ import (
 // terminal but one, in which the shell asks for the next command.
 const briefLines = 23
 
-// doFirst marks the one thing that is typed first.
-const doFirst = "do first"
+// doFirst marks the one thing that is typed first. Where something is changed there are up to three: what to look at, what to note or save,
+// which the way back needs, and the change, in this order.
+const (
+	doFirst    = "do first"
+	lookFirst  = "look"
+	saveFirst  = "save"
+	changeThen = "change"
+)
 
 // block is some lines of a brief report that are shown or left out together.
 type block struct {
@@ -28,22 +34,8 @@ type block struct {
 // less is a block that has a shorter text, in that.
 func (b block) less() block {
 	b.text, b.shorter = b.shorter[0], b.shorter[1:]
-	if len(b.shorter) == 1 && b.shorter[0] == "" {
-		b.dear = goneDear
-	}
 	return b
 }
-
-// goesLast has a block go altogether where all that is less dear was made shorter, and there still is no room.
-func (b *block) goesLast() {
-	if len(b.shorter) == 0 {
-		b.dear = goneDear
-	}
-	b.shorter = append(b.shorter, "")
-}
-
-// goneDear is how dear the last line of a block is that may go altogether: less than what is to be done.
-const goneDear = 3
 
 // The blocks by what they are worth. What has mustKeep stays.
 const (
@@ -62,8 +54,6 @@ type sheet struct {
 	kept   string // the same of one that plimsoll again makes again, "" of others
 	blocks []block
 	steps  []Step // what the blocks say, as long as it is
-	// showsHow is whether one of them has the command that shows the evidence.
-	showsHow bool
 }
 
 // Step is a thing to do, or its price, under a label, which is "" where it goes on with the one before.
@@ -87,7 +77,10 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 		toOne := slices.Contains([]string{"offered", "got", "how sure"}, label)
 		if n := last.lines(); n > 2 || n == 2 && toOne {
 			least := (n + 1) / 2
-			if toOne {
+			switch {
+			case tellsWhich().MatchString(text):
+				least = 2
+			case toOne:
 				least = 1
 			}
 			last.dear = dearness(label)
@@ -98,10 +91,26 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 	}
 }
 
+// tellsWhich are the words by which one is told how sure it is that need more than a line: why it is not, or which sign is missing.
+var tellsWhich = lazy.Regexp(`^not sure|; (assumed|not read|not so): `)
+
 // prices adds what a step costs, and how it is taken back. Neither is ever cut.
 func (s *sheet) prices(cost, back string) {
 	s.whole("cost", cost)
 	s.whole("undo", back)
+}
+
+// cost adds what a step costs, of which nothing is left out but what measuring again costs, where there is no room.
+func (s *sheet) cost(text, again string) {
+	s.whole("cost", text)
+	last := &s.blocks[len(s.blocks)-1]
+	p := newPaper(s.o)
+	p.hang(0, labelWidth, "cost", bold, layout.Line(text+again))
+	if with := p.b.String(); strings.Count(with, "\n") > last.lines() {
+		last.text, last.shorter, last.yields = with, []string{last.text}, true
+	} else {
+		last.text = with
+	}
 }
 
 // whole adds a labelled text of which nothing is left out, however much else there is.
@@ -127,7 +136,7 @@ func (b *block) shorten(o TextOptions, least int, write func(p *paper, most int)
 // dearness is how dear the lines under a label are: what to do is never half said as long as anything else can be said in fewer words.
 func dearness(label string) int {
 	switch label {
-	case "then", doFirst:
+	case "then", doFirst, changeThen:
 		return 4
 	case "again":
 		return 3

@@ -36,27 +36,23 @@ func certainty(r model.Report) (word, rests string) {
 		if v.Answer == model.AnswerCause && len(titles(v.Root)) < 2 {
 			text += "; " + nothingElse(v)
 		}
-		if v.Answer == model.AnswerCause {
-			text += "; " + refuted(f)
-		}
-		return each(told) + "confirmed (proven by measuring)", text
+		return each(told) + confirmedHow(f), text
 	case model.Suspected:
-		return each(told) + "suspected (likely, not proven)", "not sure: " + signs(f) + "; " + notProven(f)
+		return each(told) + "suspected (likely, not proven)", "not sure: " + notProven(f) + looksTheSame(v, f)
 	}
 	return string(told[0].Answer), ""
 }
 
-// refuted is what would show that a cause is not it: where its fix is only a look, that; else its sign, where the fix does not change it.
-func refuted(f model.Finding) string {
-	if len(f.Fix) > 0 && mostUseful(f.Fix).Undo == nothingChanged {
-		return "the look decides"
+// confirmedHow says by what a finding is confirmed: what was assumed is no measurement.
+func confirmedHow(f model.Finding) string {
+	switch n := len(tallied(f).taken); n {
+	case 0:
+		return "confirmed (proven by measuring)"
+	case 1:
+		return "confirmed, one sign assumed"
+	default:
+		return fmt.Sprintf("confirmed, %d signs assumed", n)
 	}
-	if c := signOf(f.Clues); c != nil && c.Value != nil {
-		if number := layout.Said(*c.Value, c.Say); number != "" {
-			return "wrong if the fix leaves it at " + number
-		}
-	}
-	return "wrong if the fix changes nothing"
 }
 
 // nothingElse says that no other cause was found, and of how many that is not known.
@@ -74,68 +70,81 @@ func counts(c model.Clue) bool {
 	return c.Role == model.Needs || c.Role == model.Decides || c.Role == model.Proves && c.Truth == model.True
 }
 
-// signs says how many of the signs that a finding rests on were measured, by whom, and what became of the others.
-func signs(f model.Finding) string {
-	seen, all, absent, taken, unread := 0, 0, 0, 0, 0
+// tally is how many of the signs that a finding rests on were measured, and which were not there, were assumed or could not be read.
+type tally struct {
+	seen, all             int
+	absent, taken, unread []model.Clue
+}
+
+// tallied counts the signs of a finding.
+func tallied(f model.Finding) (t tally) {
 	for _, c := range f.Clues {
 		switch {
 		case c.Truth == model.Unknown && c.Role != model.Supports:
-			unread, all = unread+1, all+1
+			t.unread = append(t.unread, c)
 		case !counts(c):
+			continue
 		case c.Truth == model.True && c.Assumed:
-			taken, all = taken+1, all+1
+			t.taken = append(t.taken, c)
 		case c.Truth == model.True:
-			seen, all = seen+1, all+1
+			t.seen++
 		default:
-			absent, all = absent+1, all+1
+			t.absent = append(t.absent, c)
 		}
+		t.all++
 	}
+	return t
+}
+
+// signs says how many of the signs that a confirmed finding rests on were measured, by whom, and which were not.
+func signs(f model.Finding) string {
+	t := tallied(f)
 	text := by(f) + " measured "
 	switch {
-	case seen == all && all == 1:
-		text += "its one sign"
-	case seen == all && all == 2:
-		text += "both its signs"
-	case seen == all:
-		text += fmt.Sprintf("all %d signs", all)
-	default:
-		text += fmt.Sprintf("%d of its %d signs", seen, all)
+	case t.seen == t.all && t.all == 1:
+		return text + "its one sign"
+	case t.seen == t.all && t.all == 2:
+		return text + "both its signs"
+	case t.seen == t.all:
+		return text + fmt.Sprintf("all %d signs", t.all)
 	}
-	enough := ""
-	if f.Answer == model.Confirmed {
-		enough = ", which is enough"
+	text += fmt.Sprintf("%d of %d signs", t.seen, t.all)
+	if len(t.absent) > 0 {
+		text += "; not so: " + saidShort(t.absent[0]) + andMore(t.absent)
 	}
-	if absent > 0 {
-		text += enough + fmt.Sprintf("; %d %s looked for, and %s not there", absent, was(absent), was(absent))
-		enough = ""
+	if len(t.taken) > 0 {
+		text += "; assumed: " + saidShort(t.taken[0]) + andMore(t.taken)
 	}
-	if taken > 0 {
-		text += enough + fmt.Sprintf("; %d %s assumed%s", taken, was(taken), whichAssumed(f))
-		enough = ""
-	}
-	if unread > 0 {
-		text += enough + fmt.Sprintf("; %d could not be read", unread)
+	if len(t.unread) > 0 {
+		text += "; not read: " + t.unread[0].ID + " (-v)" + andMore(t.unread)
 	}
 	return text
 }
 
-// whichAssumed is the first sign of a finding that was not measured, in brackets, without its value, which nobody read.
-func whichAssumed(f model.Finding) string {
-	at := slices.IndexFunc(f.Clues, func(c model.Clue) bool { return counts(c) && c.Truth == model.True && c.Assumed })
-	if at < 0 {
+// andMore counts those behind the first one.
+func andMore(list []model.Clue) string {
+	if len(list) < 2 {
 		return ""
 	}
-	say := f.Clues[at].Say[strings.LastIndex(f.Clues[at].Say, ": ")+1:] // without why it was not
-	say, _, _ = strings.Cut(strings.TrimSpace(say), " (")
-	return " (" + say + ")"
+	return fmt.Sprintf(" (%d more: -v)", len(list)-1)
 }
 
-// was is the verb of so many.
-func was(n int) string {
-	if n == 1 {
-		return "was"
+// mostSign is how many letters a sign has at most that is named beside how sure it is.
+const mostSign = 44
+
+// saidShort is the first part of a sign's sentence; of one that nobody measured without why, and without its value, which nobody read.
+func saidShort(c model.Clue) string {
+	say := c.Say
+	if c.Assumed {
+		say = strings.TrimSpace(say[strings.LastIndex(say, ": ")+1:])
 	}
-	return "were"
+	say, _, _ = strings.Cut(say, " (")
+	say, _, _ = strings.Cut(say, "; ")
+	say, _, _ = strings.Cut(say, ", ")
+	if len(say) > mostSign { // its name, under which the evidence has it
+		return c.ID + " (-v)"
+	}
+	return say
 }
 
 // countersOf are those who counted what some clues that hold were measured by.
@@ -176,8 +185,9 @@ func by(f model.Finding) string {
 	return who[0] + " and others"
 }
 
-// notProven says what would prove a suspected finding.
+// notProven says why a suspected finding is no more than that.
 func notProven(f model.Finding) string {
+	t := tallied(f)
 	for _, truth := range []model.Truth{model.Unknown, model.False} {
 		for _, c := range f.Clues {
 			if c.Truth != truth || c.Role != model.Proves && c.Role != model.Decides {
@@ -189,7 +199,28 @@ func notProven(f model.Finding) string {
 			return "what would prove it was not seen: " + c.Say
 		}
 	}
-	return "none of them alone proves it; " + refuted(f)
+	text := "all " + plural(t.seen, "sign", "signs") + " fit, but none of them is proof"
+	if t.seen == 1 {
+		text = "its one sign fits, but is no proof"
+	}
+	if len(t.taken) > 0 {
+		text += "; assumed: " + saidShort(t.taken[0]) + andMore(t.taken)
+	}
+	return text
+}
+
+// looksTheSame names what a suspected finding may be instead: what its rule is mistaken for, and this run did not rule out; "" where nobody
+// knows of anything.
+func looksTheSame(v model.Verdict, f model.Finding) string {
+	out := rulesOf(v.RuledOut, rulesOf(slices.Concat(v.Findings, v.Unknown), nil))
+	open := slices.DeleteFunc(slices.Clone(f.Unlike), func(u model.Lookalike) bool { return out[u.Rule] })
+	switch {
+	case len(open) > 0:
+		return "; it may also be: " + layout.Line(open[0].Title)
+	case len(f.Unlike) > 0:
+		return "; what looks most like it was ruled out"
+	}
+	return ""
 }
 
 // spokenMissing is why a signal was not read, without its name where the reason stands by itself.

@@ -37,7 +37,7 @@ func terms(f model.Fix, plan model.Plan) string {
 	}
 	looks := strings.Join(slices.DeleteFunc([]string{whileLoaded(command, plan), whileItLooks(f)}, func(s string) bool { return s == "" }), ", ")
 	if f.Undo == nothingChanged {
-		return layout.Line(andThen(cmp.Or(looks, lookingAlone), f.Costs))
+		return layout.Line(andThen(cmp.Or(looks, "no risk"), f.Costs))
 	}
 	restart, risk := restartOf(f), f.Risk
 	if risk == "low" && cutsOff(restart) { // who has users calls a restart no low risk
@@ -50,13 +50,10 @@ func terms(f model.Fix, plan model.Plan) string {
 	if f.MemoryBytes != nil && *f.MemoryBytes >= 1 {
 		parts = append(parts, "up to "+layout.Bytes(int64(*f.MemoryBytes))+" more memory than now")
 	}
-	if onlyShows(f) {
-		looks = cmp.Or(looks, lookingAlone)
-	}
 	if looks != "" {
 		looks = "; looking: " + looks
 	}
-	return strings.Join(parts, ", ") + andCosts(f.Costs) + looks + againCosts(plan)
+	return strings.Join(parts, ", ") + andCosts(f.Costs) + looks
 }
 
 const (
@@ -76,10 +73,6 @@ func againCosts(plan model.Plan) string {
 	}
 	return "; again: this load"
 }
-
-// onlyShows says whether what is typed first shows what to change, and changes nothing: a
-// command that sets something is known with what is set now.
-func onlyShows(f model.Fix) bool { return f.First != nil && f.First.Type != "" && f.First.Old == "" }
 
 // whileItLooks is what a command costs the service while it runs, "" for little.
 func whileItLooks(f model.Fix) string {
@@ -107,8 +100,9 @@ var wayIn = lazy.Regexp(`^(sudo (-u \S+ )?|ip netns exec \S+ |nsenter (-\w|\d+|\
 // typedInHost is a command without what leads to where it is typed.
 func typedInHost(command string) string { return wayIn().ReplaceAllString(command, "") }
 
+// andCosts adds what a rule says of its fix' price; nothing is none.
 func andCosts(text string) string {
-	if text == "" {
+	if text == "" || text == lookingAlone {
 		return ""
 	}
 	return "; " + layout.Line(text)
@@ -144,12 +138,20 @@ func restarts(word string, f model.Fix) string {
 	case word == "host":
 		return "restarts the host (cuts all requests)"
 	case cutsOff(word):
-		return "restarts " + cmp.Or(name, "what is changed") + " (cuts its requests)"
+		return "restarts " + cmp.Or(name, ofDevelopers(f), "the program") + " (cuts its requests)"
 	}
 	if steps := stepsIn(f); strings.Contains(steps, "version before") || strings.Contains(steps, "restart it") {
 		return "no restart but of what is changed"
 	}
 	return "no restart"
+}
+
+// ofDevelopers is what restarts where a fix is a change of code, "" of others.
+func ofDevelopers(f model.Fix) string {
+	if strings.Contains(stepsIn(f), "evelopers") {
+		return "it with its new code"
+	}
+	return ""
 }
 
 // stepsIn are a fix's steps, forth and back.
@@ -161,7 +163,7 @@ func stepsIn(f model.Fix) string {
 }
 
 // named are the words by which a step says what it has restart or read its files anew.
-var named = lazy.Regexp(`systemctl (restart|reload) ([a-z][\w.@-]*)|\b(nginx) -s reload|the (UNIT)\b|systemctl restart (UNIT)\b`)
+var named = lazy.Regexp(`systemctl (restart|reload) ([a-z][\w.@-]*)|\b(nginx) -s reload|restart the (UNIT)\b|systemctl restart (UNIT)\b`)
 
 // whatRestarts is what a fix has restart, or reload, as its own steps name it; "" where they name nothing, or several.
 func whatRestarts(word string, f model.Fix) string {
@@ -208,9 +210,15 @@ func noteFirst(f model.Fix) string {
 	var where string
 	var names []string
 	for _, c := range f.Changes {
-		if way, set, ok := strings.Cut(c.Type, "sysctl -w "); ok && c.Old == "" && c.Kind == model.ChangeSysctl {
+		way, set, ok := strings.Cut(c.Type, "sysctl -w ")
+		switch {
+		case ok && c.Old == "" && c.Kind == model.ChangeSysctl:
 			name, _, _ := strings.Cut(set, "=")
 			where, names = way, append(names, name)
+		case c.Kind == model.ChangeAffinity: // how many is known, and not which
+			return asked().ReplaceAllString(c.Type, "taskset -cp $$p")
+		case c.Kind == model.ChangeRPS && c.Type != "":
+			return wayIn().FindString(c.Type) + "grep . /sys/class/net/" + layout.Quote(c.Name) + "/queues/rx-*/rps_cpus"
 		}
 	}
 	if len(names) == 0 {
@@ -218,6 +226,9 @@ func noteFirst(f model.Fix) string {
 	}
 	return where + "sysctl " + strings.Join(names, " ")
 }
+
+// asked is what sets the CPUs of a process in a loop.
+var asked = lazy.Regexp(`taskset -acp .* \$p`)
 
 // setBack is takeBack for settings that are typed.
 func setBack(f model.Fix) (text, commands string) {
@@ -228,7 +239,9 @@ func setBack(f model.Fix) (text, commands string) {
 		switch {
 		case c.Old != "" && c.Old == c.Value:
 		case c.Kind == model.ChangeAffinity: // how many is known, and not which
-			words = append(words, "the same line with the list that `taskset -cp PID` shows (note that first)")
+			words = append(words, "the same line with the list that you noted (such as 0-3)")
+		case c.Kind == model.ChangeRPS && c.Type != "":
+			words = append(words, "each number that you noted into its file again (`echo 0 >` it: 0 is the default)")
 		case c.Back != "":
 			lines = append(lines, c.Back)
 		case c.Old == "" && c.Kind == model.ChangeSysctl:

@@ -331,6 +331,9 @@ func fixes(p *paper, list []model.Fix, much Detail) {
 		default:
 			p.command(labelWidth+2, x.Command)
 		}
+		if x.Save != "" {
+			p.para(labelWidth, dim, "before that: "+x.Save)
+		}
 		p.para(labelWidth, dim, "costs "+terms(x, model.Plan{})) // of a load that comes again the last lines tell
 		wayBack(p, x)
 		if x.Accept != "" && much == Everything {

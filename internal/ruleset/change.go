@@ -119,6 +119,9 @@ func (f *Fix) compile(terms query.Terms) error {
 	if f.BackText, err = ParseText(f.Back); err != nil {
 		return fmt.Errorf("back: %w", err)
 	}
+	if f.SaveText, err = ParseText(f.Save); err != nil {
+		return fmt.Errorf("save: %w", err)
+	}
 	if f.Memory != "" {
 		if f.MemoryExpr, err = terms.Parse(f.Memory); err != nil {
 			return fmt.Errorf("memory: %w", err)
@@ -267,8 +270,10 @@ type Fix struct {
 	Change Changes `yaml:"change" json:"change"`
 	Risk   string  `yaml:"risk" json:"risk"`   // low | medium | high
 	Costs  string  `yaml:"costs" json:"costs"` // what it costs
-	// Before is what has to be done, noted or looked at before anything is changed; "" of nothing.
+	// Before is what has to be looked at before anything is changed; "" of nothing. Save is what has to be noted or saved then, with the exact
+	// command: the way back uses it.
 	Before  string `yaml:"before" json:"before,omitempty"`
+	Save    string `yaml:"save" json:"save,omitempty"`
 	Undo    string `yaml:"undo" json:"undo"`       // automatic | manual | impossible | none (it only looks)
 	Restart string `yaml:"restart" json:"restart"` // none | reload | service | host
 	// Back says how a person takes it back, with the exact command; "" of what tune can take back.
@@ -281,6 +286,7 @@ type Fix struct {
 	Memory string `yaml:"memory" json:"memory,omitempty"`
 
 	BackText   *Text             `yaml:"-" json:"-"` // what Back says
+	SaveText   *Text             `yaml:"-" json:"-"` // what Save says
 	Acceptance *Acceptance       `yaml:"-" json:"-"` // what Accept says; nil without one
 	MemoryExpr *query.Expression `yaml:"-" json:"-"` // nil without Memory
 }

@@ -77,6 +77,7 @@ func load(from Folder, terms query.Terms) (Rules, error) {
 		}
 	}
 	sortRules(set.List)
+	set.nameLookalikes()
 	for i := 1; i < len(set.List); i++ {
 		if set.List[i].ID == set.List[i-1].ID {
 			errs = append(errs, fmt.Errorf("%s: id %s is taken by %s", set.List[i].Path, set.List[i].ID, set.List[i-1].Path))
@@ -107,6 +108,17 @@ func parseAll(from Folder, files []ruleFile, terms query.Terms) {
 		})
 	}
 	all.Wait()
+}
+
+// nameLookalikes puts the titles to the rules that others are mistaken for.
+func (rs Rules) nameLookalikes() {
+	for _, r := range rs.List {
+		for i, u := range r.Unlike {
+			if other := rs.Get(u.Finding); other != nil {
+				r.Unlike[i].Title = other.Title
+			}
+		}
+	}
 }
 
 func sortRules(list []*Rule) {

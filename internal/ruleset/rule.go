@@ -154,6 +154,8 @@ type Explain struct {
 type Unlike struct {
 	Finding string `yaml:"finding" json:"finding"`
 	How     string `yaml:"how" json:"how"`
+
+	Title string `yaml:"-" json:"-"` // that rule's, "" where the set has none of that name
 }
 
 // Lab names the lab's cases that this rule has to find, and those that look

@@ -43,6 +43,7 @@ func Extend(base Rules, fsys fs.FS, dir string) (Rules, error) {
 		}
 	}
 	sortRules(set.List)
+	set.nameLookalikes()
 	set.Hash = hashOf(base.Hash, own.Hash)
 	set.Site.RulesHash = set.Hash
 	// A built-in rule may say more of a symptom that the site replaced: that is not the site's to mend.

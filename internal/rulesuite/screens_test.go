@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,14 +38,37 @@ func TestScreensOfRecordedFaults(t *testing.T) {
 				continue
 			}
 			r := s.report(set, rule)
-			name := rule.ID + "." + s.name
-			checkScreen(t, dir, name, r)
+			name, shown := rule.ID+"."+s.name, dir
+			if r.Plan.Load != nil { // as nobody sees it but where the run was cut off
+				shown = ""
+			}
+			checkScreen(t, shown, name, r)
 			if r.Plan.Load != nil {
-				r.Load = &someLoad
-				checkScreen(t, dir, name+".run", r)
+				r.Load = s.load(set)
+				checkScreen(t, dir, name, r)
 			}
 		}
 	}
+}
+
+// load is what came of a slice's load: its outcomes where the slice has them, else some.
+func (s *slice) load(set ruleset.Rules) *model.Load {
+	q, l := s.run(), someLoad
+	list, err := q.Samples(`sum by (outcome) (last_over_time(plimsoll_load_outcomes_total{phase="hold"}[$run])) > 0`, set.Known())
+	if err != nil || len(list) == 0 {
+		return &l
+	}
+	good, all := 0.0, 0.0
+	l.Outcomes = map[string]int64{}
+	for _, o := range list {
+		l.Outcomes[o.Labels["outcome"]] = int64(o.Value)
+		all += o.Value
+		if strings.HasSuffix(o.Labels["outcome"], "xx") && o.Labels["outcome"] < "4" || strings.HasPrefix(o.Labels["outcome"], "expected:") {
+			good += o.Value
+		}
+	}
+	l.Requests, l.GoodShare, l.GoodRPS = int64(all), good/all, good/l.Seconds
+	return &l
 }
 
 // someLoad is what came of a load, as far as a screen tells.
@@ -75,8 +99,9 @@ func (s *slice) report(set ruleset.Rules, rule *ruleset.Rule) model.Report {
 	if l := meta.Plan.Load; l != nil {
 		meta.Plan.CommandLine = []string{"plimsoll", "run", l.URL, "-c", fmt.Sprint(l.Connections), "-d", fmt.Sprintf("%ds", l.DurationMS/1000), "--host", "server=netns:plimsoll-lab-server"}
 	}
+	rate := diagnose.RequestRate(q, set)
 	set.List = []*ruleset.Rule{rule}
-	r := model.Report{Plan: meta.Plan, Hosts: meta.Hosts, Windows: meta.Windows, Tracing: meta.Tracing, Closed: true, Dir: "RUN"}
+	r := model.Report{Plan: meta.Plan, Hosts: meta.Hosts, Windows: meta.Windows, Tracing: meta.Tracing, Closed: true, Dir: "RUN", RequestRate: rate}
 	r.Verdict = diagnose.Diagnose(q, set, report.ByHand{Plan: meta.Plan, Hosts: meta.Hosts}.Command)
 	return r
 }
@@ -95,12 +120,18 @@ func lackOf(screen string, r model.Report) (list []string) {
 	list = append(list, brokenIn(screen, r)...)
 	all := oneLine(screen)
 	for _, step := range report.FirstSteps(r) {
-		if (step.Label == "cost" || step.Label == "undo" || step.Label == "then") && !strings.Contains(all, oneLine(strings.ReplaceAll(step.Text, "the same command again with -", "plimsoll again 4f1c -"))) {
+		if slices.Contains([]string{"cost", "undo", "save", "then"}, step.Label) && !strings.Contains(all, oneLine(strings.ReplaceAll(step.Text, "the same command again with -", "plimsoll again 4f1c -"))) {
 			list = append(list, fmt.Sprintf("not all of %s: %s", step.Label, step.Text))
 		}
 	}
 	if !strings.Contains(screen, " plimsoll show 4f1c -v\n") {
 		list = append(list, "not how the evidence is seen")
+	}
+	_, steps, _ := strings.Cut(all, " then ")
+	before, cost, _ := strings.Cut(steps, " cost ")
+	cost, undo, _ := strings.Cut(cost, " undo ")
+	if strings.Contains(cost, "risk, restarts ") && !goesDown().MatchString(before+undo) {
+		list = append(list, "a restart that is none of its steps")
 	}
 	if restartless().MatchString(screen) && restarted().MatchString(all) {
 		list = append(list, "what restarts where nothing does")
@@ -114,14 +145,15 @@ func lackOf(screen string, r model.Report) (list []string) {
 // restartless is a price without a restart, restarted are the words of a step that has something restart.
 var (
 	restartless = lazy.Regexp(`, no restart(,|;|\n)`)
+	goesDown    = lazy.Regexp(`[Rr]estart|new version|version before|stop (it|the|that)|start it`)
 	restarted   = lazy.Regexp(`systemctl restart|(then|and a) restart|restart it\b|version before`)
 )
 
 // judged is what to make of the next measurement: from which number on it helped, then which is a part of the way, where there is one between,
-// then what is none. silent are commands that show nothing when they worked.
+// then what is none.
 var (
-	judged = lazy.Regexp(`^((when it is as busy as now|after the change)[,;] )*why .*: helped\. ((\S.* to \S.*|Weaker by a fifth or more|Smaller by a fifth or more): in part, keep it\. )?(Above|Below|Else): `)
-	silent = lazy.Regexp(`SET GLOBAL|ALTER SYSTEM|sysctl -w|config set`)
+	judged = lazy.Regexp(`^((when it is as busy as now( \([\d,.]+ requests/s\))?|after the change|twice: the second run counts, the first fills the cache)[,;] )*` +
+		`((why|so what) .*: helped\. ((\S.* to \S.*|Weaker by a fifth or more|Smaller by a fifth or more): in part, keep it\. )?|users: now .*: helped\. )(Above|Below|Else): `)
 )
 
 // brokenIn are the commands of a report's steps that its screen breaks without saying so to a shell, or has a mark behind that is none of theirs.
@@ -129,7 +161,7 @@ func brokenIn(screen string, r model.Report) (list []string) {
 	var marked []string
 	for _, f := range r.Verdict.Root {
 		for _, x := range f.Fix {
-			marked = append(marked, layout.Marked(x.Back)...)
+			marked = append(marked, layout.Marked(x.Back+" "+x.Save)...)
 			if x.First != nil {
 				marked = append(marked, layout.Marked(x.First.Then)...)
 			}
@@ -156,24 +188,9 @@ func brokenIn(screen string, r model.Report) (list []string) {
 
 // lackOfCause says what a screen that names a cause does not tell besides.
 func lackOfCause(screen string, r model.Report) (list []string) {
-	if !strings.Contains(screen, "\nhow sure ") && !strings.Contains(screen, " confirmed (proven by measuring)\n") {
-		list = append(list, "not how sure that is")
-	}
-	if n := strings.Count(screen, "\ndo first "); n != 1 {
-		list = append(list, fmt.Sprintf("%d first steps", n))
-	}
-	_, first, _ := strings.Cut(screen, "\ndo first ")
-	first, _, _ = strings.Cut(first, "\nthen ")
-	typed := strings.Contains(screen, "\ndo first     ") // else it is advice, since what a rule would type is not known here
-	if typed && strings.Count(screen, "\nthen ") != 1 {
-		list = append(list, "not what to do then")
-	}
-	if typed && !strings.Contains(screen, "an error: nothing is set") && !strings.Contains(screen, "\nif empty   (or a header only) ") {
-		list = append(list, "not what to do where the first step does not show what it should")
-	}
-	if typed && silent().MatchString(first) && strings.Contains(screen, "\nif empty ") {
-		list = append(list, "a command that prints nothing when it works is taken for one that shows nothing")
-	}
+	list = append(list, lackOfCertainty(screen)...)
+	list = append(list, lackOfOrder(screen)...)
+	list = append(list, holesIn(screen)...)
 	if r.Verdict.Root[0].Rule == "load.wrong_requests" { // the same command would ask the same
 		if !strings.Contains(screen, "\nagain      the test is at fault, not the service:") {
 			list = append(list, "not what is at fault")
@@ -188,11 +205,93 @@ func lackOfCause(screen string, r model.Report) (list []string) {
 	if !judged().MatchString(again) {
 		list = append(list, "not from which number on it helped, helped in part or did not")
 	}
-	if r.Load != nil && !strings.Contains(again, "plimsoll compare 4f1c last") {
-		list = append(list, "not how both runs are compared")
+	if r.Load != nil && !strings.Contains(strings.ToLower(again), "users: now ") {
+		list = append(list, "not what users get now, and when they gained")
 	}
 	return list
 }
+
+// lackOfCertainty says what a screen does not tell of how sure it is.
+func lackOfCertainty(screen string) (list []string) {
+	all := oneLine(screen)
+	_, sure, found := strings.Cut(screen, "\nhow sure ")
+	sure, _, _ = strings.Cut(sure, "\nwhy ")
+	switch {
+	case !found:
+		list = append(list, "not how sure that is")
+	case strings.Contains(sure, "wrong if"):
+		list = append(list, "that it is wrong where the fix is in vain is no reason")
+	case strings.Contains(all, "proven by measuring") && strings.Contains(sure, "assumed"):
+		list = append(list, "proven by measuring, and assumed")
+	case someSigns().MatchString(oneLine(sure)) && !strings.Contains(sure, "; not ") && !strings.Contains(sure, "; assumed: "):
+		list = append(list, "not which sign was not measured")
+	case strings.Contains(sure, "not sure") && strings.Contains(sure, " measured "):
+		list = append(list, "not sure, for no reason")
+	}
+	return list
+}
+
+// lackOfOrder says what of a screen's steps is not in its place: what to look at, what to save, what to change, and only what was saved to take back.
+func lackOfOrder(screen string) (list []string) {
+	at := -1
+	for _, label := range []string{"look", "save", "change", "cost", "undo", "again"} {
+		n := strings.Count(screen, "\n"+label+" ")
+		if n > 1 {
+			list = append(list, fmt.Sprintf("%d times %s", n, label))
+		}
+		if i := strings.Index(screen, "\n"+label+" "); i >= 0 && i < at {
+			list = append(list, label+" comes too late")
+		} else if i >= 0 {
+			at = i
+		}
+	}
+	if !strings.Contains(screen, "\nlook ") && !strings.Contains(screen, "\nchange ") {
+		list = append(list, "no first step")
+	}
+	_, undo, _ := strings.Cut(screen, "\nundo ")
+	undo, _, _ = strings.Cut(undo, "\nagain ")
+	if is := oneLine(undo); notedTooLate().MatchString(is) {
+		list = append(list, "what has to be saved before stands behind the change: "+is)
+	}
+	return list
+}
+
+// holesIn are the places of a screen where something is missing, or is said that does not hold.
+func holesIn(screen string) (list []string) {
+	all := oneLine(screen)
+	if found := holes().FindString(all); found != "" {
+		list = append(list, "a hole: "+found)
+	}
+	if strings.Contains(screen, "\nif empty ") {
+		_, first, _ := strings.Cut(screen, "\nlook ")
+		first, _, _ = strings.Cut(first, "\nif empty ")
+		_, tool, _ := strings.Cut(screen, "\nif empty   (")
+		tool = strings.TrimPrefix(regexp.MustCompile(`^[\w ]+`).FindString(tool), "the ")
+		if tool == "" || !strings.Contains(first, tool) {
+			list = append(list, "what may be empty is not said: "+tool)
+		}
+		if strings.Contains(all, "none: add it") || strings.Contains(all, "is missing: ") {
+			list = append(list, "where nothing is shown that is what was found")
+		}
+	}
+	if strings.Contains(all, "ip netns exec ") {
+		for _, at := range ofNetwork().FindAllStringIndex(all, -1) {
+			if before := all[:at[0]]; !strings.HasSuffix(before, "ip netns exec plimsoll-lab-server ") && !strings.HasSuffix(before, "ip netns exec plimsoll-lab-client ") {
+				list = append(list, "not in the host's network: "+all[at[0]:min(at[1]+30, len(all))])
+			}
+		}
+	}
+	return list
+}
+
+// notedTooLate are the words by which a way back wants something that had to be done before, holes is where a price or a command has nothing,
+// ofNetwork are commands that show or set what is a network's own.
+var (
+	someSigns    = lazy.Regexp(`measured \d+ of \d+ signs`)
+	notedTooLate = lazy.Regexp(`\bnote (it|them|that|the)\b|\(note|saved before|iptables-save|copy (it|both) |\.before. first|disk first|before \(note`)
+	holes        = lazy.Regexp(`(cost|;) nothing(;| again)|looking: nothing|FAMILY|\bTABLE CHAIN|ACCESS_LOG|handle N\b|STATEMENT|\bSERVICE\b`)
+	ofNetwork    = lazy.Regexp(`\b(nft (-a|list|replace|insert|delete|-f)|iptables-(save|restore)|sysctl (-w )?net\.(ipv4\.(ip|tcp)_|unix|core\.som)|ss -[a-z]+|ip (route|neigh|rule) )`)
+)
 
 // oneLine is a text as it is before it is laid out.
 func oneLine(text string) string {
