@@ -133,7 +133,7 @@ func afterwards(f model.Fix) string {
 	case f.Undo == nothingChanged:
 		return "after the change"
 	case beginsEmpty().MatchString(steps):
-		return "twice: the second run counts, the first fills the cache"
+		return "twice: the second run counts"
 	}
 	return ""
 }

@@ -77,22 +77,26 @@ func (s *sheet) item(keep int, label string, most int, text string) {
 		toOne := slices.Contains([]string{"offered", "got", "how sure"}, label)
 		if n := last.lines(); n > 2 || n == 2 && toOne {
 			least := (n + 1) / 2
-			switch {
-			case tellsWhich().MatchString(text):
-				least = 2
-			case toOne:
+			if toOne {
 				least = 1
 			}
 			last.dear = dearness(label)
 			last.shorten(s.o, least, func(p *paper, most int) { p.short(label, most, text) })
+			if tellsWhich().MatchString(text) {
+				last.shorter = slices.DeleteFunc(last.shorter, func(short string) bool { return !saysWhich().MatchString(short) })
+			}
 		}
 		s.numbered(label, most, text)
 		s.steps = append(s.steps, Step{Label: label, Text: layout.Unmarked(text)})
 	}
 }
 
-// tellsWhich are the words by which one is told how sure it is that need more than a line: why it is not, or which sign is missing.
-var tellsWhich = lazy.Regexp(`^not sure|; (assumed|not read|not so): `)
+// tellsWhich are the words by which one is told why an answer is not sure, or which sign is missing; saysWhich are those that no shorter text
+// may lack then.
+var (
+	tellsWhich = lazy.Regexp(`^not sure: (all|its)|; (assumed|not read|not so): `)
+	saysWhich  = lazy.Regexp(`may\s+also\s+be|ruled\s+out|(assumed|not\s+read|not\s+so):\s+\S`)
+)
 
 // prices adds what a step costs, and how it is taken back. Neither is ever cut.
 func (s *sheet) prices(cost, back string) {

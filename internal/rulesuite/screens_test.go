@@ -152,7 +152,7 @@ var (
 // judged is what to make of the next measurement: from which number on it helped, then which is a part of the way, where there is one between,
 // then what is none.
 var (
-	judged = lazy.Regexp(`^((when it is as busy as now( \([\d,.]+ requests/s\))?|after the change|twice: the second run counts, the first fills the cache)[,;] )*` +
+	judged = lazy.Regexp(`^((when it is as busy as now( \([\d,.]+ requests/s\))?|after the change|twice: the second run counts)[,;] )*` +
 		`((why|so what) .*: helped\. ((\S.* to \S.*|Weaker by a fifth or more|Smaller by a fifth or more): in part, keep it\. )?|users: now .*: helped\. )(Above|Below|Else): `)
 )
 
