@@ -146,7 +146,10 @@ func parseFinding(t *testing.T, f []string) model.Finding {
 		name, value, _ := strings.Cut(l, "=")
 		out.Subject[name] = value
 	}
-	if len(f) == 4 {
+	if len(f) == 5 {
+		out.Aside = f[4]
+	}
+	if len(f) >= 4 {
 		impact, err := strconv.ParseFloat(f[3], 64)
 		if err != nil {
 			t.Fatal(err)
