@@ -40,7 +40,9 @@ func Brief(q *query.Run, set ruleset.Rules, command CommandLine) model.Verdict {
 }
 
 func (r *run) verdict(set ruleset.Rules, threads int) model.Verdict {
-	v := verdict(set, r.all(set.List, threads), r.when)
+	findings := r.all(set.List, threads)
+	r.setAside(findings, set)
+	v := verdict(set, findings, r.when)
 	unheld(&v, r.Meta().Plan)
 	v.Sentence = r.withListener(v.Sentence, slices.Concat(v.Root, v.Grounds))
 	return v

@@ -146,7 +146,7 @@ func explain(open []*candidate, ask condition) {
 
 // explains returns the first declaration by which b, that may hold, is a consequence of a.
 func explains(a, b *candidate) (e ruleset.Explain, ok bool) {
-	if !b.may() || b.Kind == ruleset.Healthy || a == b {
+	if !b.may() || b.Kind == ruleset.Healthy || a == b || a.Aside != "" && b.Aside == "" { // who is no user's explains nothing that users feel
 		return e, false
 	}
 	for _, e := range a.rule.Consequences(b.rule) {
@@ -240,6 +240,8 @@ func aside(c *candidate) bool {
 //	confirmed healthy and no confirmed symptom                          healthy
 //	confirmed causes of less impact, no symptom of known weight left    cause
 //	otherwise                                                           unclear
+//
+// What is about a listener of others alone (Aside) is none of these.
 func conclude(open []*candidate) (model.Answer, []*candidate) {
 	var causes, side, suspects, capacity, healthy []*candidate
 	symptom, left := false, false
@@ -250,7 +252,7 @@ func conclude(open []*candidate) (model.Answer, []*candidate) {
 			healthy = append(healthy, c)
 		}
 		switch {
-		case c.explained || !c.may():
+		case c.explained || !c.may() || c.Aside != "":
 		case c.confirmed(ruleset.Capacity):
 			capacity = append(capacity, c)
 		case c.Kind != ruleset.Cause:

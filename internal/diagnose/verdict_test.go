@@ -146,7 +146,10 @@ func parseFinding(t *testing.T, f []string) model.Finding {
 		name, value, _ := strings.Cut(l, "=")
 		out.Subject[name] = value
 	}
-	if len(f) == 4 {
+	if len(f) == 5 {
+		out.Aside = f[4]
+	}
+	if len(f) >= 4 {
 		share, of, _ := strings.Cut(f[3], "/")
 		out.ImpactOf = of
 		impact, err := strconv.ParseFloat(share, 64)

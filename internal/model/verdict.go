@@ -104,8 +104,10 @@ type Finding struct {
 	// Unexplained are rules that hold and would explain this finding under a condition
 	// that is not met, or of which nobody knows.
 	Unexplained []Unexplained `json:"unexplained,omitempty"`
-	Fix         []Fix         `json:"fix"`
-	Blind       []string      `json:"blind,omitempty"`
+	// Aside says why this, however true, is not what users wait for: nobody of them is at the listener that it is about. "" where they may be.
+	Aside string   `json:"aside,omitempty"`
+	Fix   []Fix    `json:"fix"`
+	Blind []string `json:"blind,omitempty"`
 }
 
 // What an impact is a share of, where it is not the time that requests took.

@@ -352,7 +352,7 @@ func orElse(v model.Verdict, f model.Finding, fix model.Fix) string {
 		first = ""
 	}
 	next, _ := besides(v)
-	next = slices.DeleteFunc(next, func(f model.Finding) bool { return f.Answer == model.Near && nothingOf(f) })
+	next = slices.DeleteFunc(next, func(f model.Finding) bool { return f.Aside != "" || f.Answer == model.Near && nothingOf(f) })
 	switch others := len(f.Fix) - 1; {
 	case len(titles(v.Root)) > 1:
 		return first + "then the second"

@@ -118,6 +118,9 @@ func closeBehind(v model.Verdict) string {
 	}
 	f := next[0]
 	text := howClose(f, v.Answer) + f.Title + " (" + model.SpokenSubject(f.Subject) + ")"
+	if f.Aside != "" {
+		text += "; " + f.Aside
+	}
 	if len(next) > 1 {
 		text += fmt.Sprintf("; %d more", len(next)-1)
 	}
@@ -136,6 +139,8 @@ func howClose(f model.Finding, answer model.Answer) string {
 		model.AnswerCapacity: ", and may only follow from the limit below",
 	}[answer]
 	switch {
+	case f.Aside != "":
+		return "seen, and no user's: "
 	case f.Answer == model.Near && answer == model.AnswerUnclear:
 		return "worth a look, not proven: "
 	case f.Answer == model.Near:

@@ -137,6 +137,9 @@ func nothingToMend(v model.Verdict) string {
 	next = slices.DeleteFunc(next, func(f model.Finding) bool { // of what was not there at all nothing is near
 		return !slices.ContainsFunc(f.Clues, func(c model.Clue) bool { return c.Role == model.Decides && c.Value != nil && *c.Value != 0 })
 	})
+	if len(next) > 0 && next[0].Aside != "" {
+		return all + " for users; seen: " + next[0].Title + " (" + model.SpokenSubject(next[0].Subject) + "), but " + next[0].Aside
+	}
 	if len(next) > 0 {
 		return all + " now; nearest to a limit: " + next[0].Title + " (" + model.SpokenSubject(next[0].Subject) + ")" + howNear(next[0])
 	}

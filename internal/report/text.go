@@ -370,6 +370,9 @@ func first(p *paper, s model.FirstStep) {
 func others(p *paper, v model.Verdict) {
 	next, seen := besides(v)
 	section(p, amber, "WHAT COMES NEXT", next, func(f model.Finding) string {
+		if f.Aside != "" {
+			return string(f.Answer) + ", but " + f.Aside
+		}
 		return string(f.Answer) + ": " + says(f, model.True)
 	})
 	section(p, amber, "SEEN, AND EXPLAINED BY NO CAUSE", seen, func(f model.Finding) string {
