@@ -172,7 +172,9 @@ func slight(a, b *candidate) bool {
 		return *a.Impact < sideImpact**b.Impact
 	case a.ImpactOf != b.ImpactOf:
 		return false
-	case a.ImpactOf == model.ImpactMachineCPU && a.Subject["host"] == b.Subject["host"]:
+	case a.ImpactOf == model.ImpactMachineCPU && a.Subject["host"] != b.Subject["host"]:
+		return false // a hundredth of a large machine's may be what fills a small one
+	case a.ImpactOf == model.ImpactMachineCPU:
 		// CPU time only adds up, whoever stands in line for it
 		return *a.Impact < sideImpact**b.Impact
 	}
@@ -221,20 +223,28 @@ func below(c *candidate) []link {
 	return out
 }
 
+// little tells whether it is known to take less than a tenth.
+func (c *candidate) little() bool { return c.Impact != nil && *c.Impact < sideImpact }
+
 // aside says that a cause takes too little to be the answer while there is another one: less than a tenth, and none
-// of the confirmed causes that it makes takes more. What it explains is not told by itself, and must not get lost.
-func aside(c *candidate) bool {
-	little := func(c *candidate) bool { return c.Impact != nil && *c.Impact < sideImpact }
-	if !little(c) {
+// of the confirmed causes that it makes takes more. What it explains is not told by itself, and must not get lost;
+// what one that takes more explains as well is told there.
+func aside(c *candidate, open []*candidate) bool {
+	if !c.little() {
 		return false
 	}
-	return !slices.ContainsFunc(below(c), func(l link) bool { return l.to.confirmed(ruleset.Cause) && !little(l.to) })
+	told := func(b *candidate) bool {
+		return slices.ContainsFunc(open, func(o *candidate) bool {
+			return o.confirmed(ruleset.Cause) && !o.explained && !o.little() && slices.ContainsFunc(below(o), func(l link) bool { return l.to == b })
+		})
+	}
+	return !slices.ContainsFunc(below(c), func(l link) bool { return l.to.confirmed(ruleset.Cause) && !l.to.little() && !told(l.to) })
 }
 
 // conclude gives the answer and what it rests on, the first that fits of:
 //
 //	confirmed causes, unexplained, impact unknown or at least a tenth,
-//	theirs or that of a confirmed cause that they explain               cause
+//	theirs or that of a confirmed cause that they alone explain         cause
 //	confirmed capacity, unexplained                                     capacity
 //	suspected causes, unexplained, impact known and at least a tenth    cause
 //	confirmed healthy and no confirmed symptom                          healthy
@@ -256,7 +266,7 @@ func conclude(open []*candidate) (model.Answer, []*candidate) {
 		case c.confirmed(ruleset.Capacity):
 			capacity = append(capacity, c)
 		case c.Kind != ruleset.Cause:
-		case c.Answer == model.Confirmed && aside(c):
+		case c.Answer == model.Confirmed && aside(c, open):
 			side = append(side, c)
 		case c.Answer == model.Confirmed:
 			causes = append(causes, c)

@@ -451,24 +451,45 @@ func noteBefore(text string, root parser.Expr, found []Selector) {
 func (t Terms) noteRefining(root parser.Expr, found []Selector) {
 	parser.Inspect(root, func(n parser.Node, path []parser.Node) error {
 		if vs, ok := n.(*parser.VectorSelector); ok && vs.Name != MachineInfo {
-			found[0].Refines = t.refining[vs.Name] && slices.ContainsFunc(path, t.tellsWithout)
+			found[0].Refines = t.refining[vs.Name] && t.toldBeside(n, path)
 			found = found[1:]
 		}
 		return nil
 	})
 }
 
-// tellsWithout says whether it is an "or" in which there is more than what only refines.
-func (t Terms) tellsWithout(n parser.Node) (tells bool) {
-	if b, ok := n.(*parser.BinaryExpr); !ok || b.Op != parser.LOR {
-		return false
+// toldBeside says whether on the way to n there is an "or" of which the other side tells without what refines.
+func (t Terms) toldBeside(n parser.Node, path []parser.Node) bool {
+	for _, up := range slices.Backward(path) {
+		if b, ok := up.(*parser.BinaryExpr); ok && b.Op == parser.LOR {
+			if n == b.LHS && t.tellsWithout(b.RHS) || n == b.RHS && t.tellsWithout(b.LHS) {
+				return true
+			}
+		}
+		n = up
 	}
-	parser.Inspect(n, func(n parser.Node, _ []parser.Node) error {
-		vs, ok := n.(*parser.VectorSelector)
-		tells = tells || ok && vs.Name != MachineInfo && !t.refining[vs.Name]
-		return nil
-	})
-	return tells
+	return false
+}
+
+// tellsWithout says whether an expression may have a result where nothing that only refines was read.
+func (t Terms) tellsWithout(n parser.Node) bool {
+	switch n := n.(type) {
+	case *parser.VectorSelector:
+		return !t.refining[n.Name]
+	case *parser.BinaryExpr:
+		if n.Op == parser.LOR {
+			return t.tellsWithout(n.LHS) || t.tellsWithout(n.RHS)
+		}
+		if n.Op == parser.LUNLESS {
+			return t.tellsWithout(n.LHS)
+		}
+	}
+	for child := range parser.ChildrenIter(n) {
+		if !t.tellsWithout(child) {
+			return false
+		}
+	}
+	return true
 }
 
 // before returns the operands that have to be without a result for a selector to matter. Within a

@@ -144,6 +144,8 @@ func TestRefiningIsMissedAlone(t *testing.T) {
 		"exact_size / on (host) limit_size":             false,
 		"max(exact_size) or max by (host) (exact_size)": false,
 		"limit_size and on (host) (exact_size or on (host) exact_size{host='a'})": false,
+		"exact_size / limit_size or on (host) exact_size / used_size":             false,
+		"limit_size unless on (host) used_size or on (host) exact_size":           true,
 	} {
 		fsys := set(t, "max_over_time((used_size / limit_size)[$window:])", "x:used:ratio")
 		fsys["records.yaml"] = &fstest.MapFile{Data: []byte("- {record: 'x:used:ratio', help: h, refining: [exact_size], expr: \"" + measure + "\"}")}
