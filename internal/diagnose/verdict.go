@@ -158,8 +158,8 @@ func explains(a, b *candidate) (e ruleset.Explain, ok bool) {
 }
 
 // lineImpact is the least share of another cause's impact that explains it, where both are of one measure that
-// lines make grow: a hundred may stand in line for what one holds, so that it takes a hundredth of the time of the line.
-const lineImpact = 0.01
+// lines make grow: a thousand may stand in line for what one holds, so that it takes a thousandth of the time of the line.
+const lineImpact = 0.001
 
 // slight says that a takes too little to be why there is b, as far as the weights of both are known and can be
 // compared: of a symptom by what users lost, of another cause by what is a share of the same.
