@@ -216,6 +216,7 @@ func lackOfCertainty(screen string) (list []string) {
 	all := oneLine(screen)
 	_, sure, found := strings.Cut(screen, "\nhow sure ")
 	sure, _, _ = strings.Cut(sure, "\nwhy ")
+	sure = oneLine(sure)
 	switch {
 	case !found:
 		list = append(list, "not how sure that is")
@@ -223,7 +224,7 @@ func lackOfCertainty(screen string) (list []string) {
 		list = append(list, "that it is wrong where the fix is in vain is no reason")
 	case strings.Contains(all, "proven by measuring") && strings.Contains(sure, "assumed"):
 		list = append(list, "proven by measuring, and assumed")
-	case someSigns().MatchString(oneLine(sure)) && !strings.Contains(sure, "; not ") && !strings.Contains(sure, "; assumed: "):
+	case someSigns().MatchString(sure) && !strings.Contains(sure, "; not ") && !strings.Contains(sure, "; assumed: "):
 		list = append(list, "not which sign was not measured")
 	case strings.Contains(sure, "not sure") && strings.Contains(sure, " measured "):
 		list = append(list, "not sure, for no reason")
