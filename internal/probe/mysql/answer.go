@@ -26,7 +26,7 @@ func questions(maria bool) []string {
 		age = "TIME_MS / 1000"
 	}
 	return []string{
-		"SELECT @@GLOBAL.max_connections, @@GLOBAL.tmp_table_size, @@GLOBAL.max_heap_table_size, @@GLOBAL.wait_timeout, @@GLOBAL.table_open_cache",
+		"SELECT @@GLOBAL.max_connections, @@GLOBAL.tmp_table_size, @@GLOBAL.max_heap_table_size, @@GLOBAL.wait_timeout, @@GLOBAL.table_open_cache, @@GLOBAL.general_log, @@GLOBAL.slow_query_log, @@GLOBAL.long_query_time, @@GLOBAL.log_output",
 		"SHOW GLOBAL STATUS WHERE Variable_name IN ('" + strings.Join(wanted(), "', '") + "')",
 		"SELECT COMMAND, STATE, COUNT(*), MAX(" + age + ") FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() GROUP BY COMMAND, STATE LIMIT 500",
 		`SELECT t.trx_state, p.COMMAND, p.USER, COUNT(*), MAX(UNIX_TIMESTAMP() - UNIX_TIMESTAMP(t.trx_started)),
@@ -45,6 +45,8 @@ type answer struct {
 	tempInMemory   float64            // bytes
 	waitTimeout    float64            // seconds
 	tableCache     float64            // tables
+	slowAfter      float64            // seconds
+	logs           map[logTo]bool     // of statements, whether they are written
 	status         map[string]float64 // by the variable's name
 	threads        map[thread]float64
 	waits          map[string]float64 // sessions, by the kind of lock that they wait for
@@ -54,6 +56,9 @@ type answer struct {
 	statements     map[doing]float64  // sessions
 	noTexts        error              // why these were not read
 }
+
+// logTo is a log of statements, general or slow, and what it is written to, table or file.
+type logTo struct{ log, to string }
 
 // thread is what a session does, open what a transaction that is open does, and whose it is.
 type (
@@ -113,17 +118,22 @@ func parse(sets []rows) (a answer, err error) {
 
 // readLimits reads what the server allows. A temporary table in memory is bound by the smaller of its two limits.
 func (a *answer) readLimits(row []string) error {
-	var v [5]float64
-	if len(row) != len(v) {
-		return fmt.Errorf("the server told of its limits in %d columns, want %d", len(row), len(v))
+	var v [8]float64
+	if len(row) != len(v)+1 {
+		return fmt.Errorf("the server told of its limits in %d columns, want %d", len(row), len(v)+1)
 	}
-	for i, text := range row {
+	for i, text := range row[:len(v)] {
 		var err error
 		if v[i], err = value(text); err != nil {
 			return err
 		}
 	}
 	a.maxConnections, a.tempInMemory, a.waitTimeout, a.tableCache = v[0], min(v[1], v[2]), v[3], v[4]
+	a.slowAfter, a.logs = v[7], map[logTo]bool{}
+	for _, to := range []string{"table", "file"} { // log_output may name both
+		a.logs[logTo{"general", to}] = v[5] != 0 && strings.Contains(strings.ToLower(row[8]), to)
+		a.logs[logTo{"slow", to}] = v[6] != 0 && strings.Contains(strings.ToLower(row[8]), to)
+	}
 	return nil
 }
 
@@ -243,6 +253,14 @@ func value(text string) (float64, error) {
 	return max(v, 0), nil // clocks are set
 }
 
+// ratio is 1 for what is so.
+func ratio(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
 // newPut makes what puts the answers of one server. What was told of once is told of as 0 when there is none of it any more.
 func newPut() func(*probe.Out, string, answer) {
 	threads, transactions := probe.Told[thread]{Most: maxKinds}, probe.Told[open]{Most: maxKinds}
@@ -252,6 +270,10 @@ func newPut() func(*probe.Out, string, answer) {
 		out.Put(tempInMemory, a.tempInMemory, listen)
 		out.Put(waitTimeout, a.waitTimeout, listen)
 		out.Put(tableCache, a.tableCache, listen)
+		out.Put(slowAfter, a.slowAfter, listen)
+		for l, on := range a.logs {
+			out.Put(logOn, ratio(on), listen, l.log, l.to)
+		}
 		for _, c := range counts {
 			if v, ok := a.status[c.variable]; ok {
 				out.Put(c.signal, v, append([]string{listen}, c.labels...)...)

@@ -45,7 +45,7 @@ func file(tb testing.TB, name string) []byte {
 
 // TestAnswer reads what a MariaDB 10.11 said while a transaction idled that had read one table and changed a row of
 // another: an ALTER TABLE and a SELECT waited for the one, two UPDATEs for the other, and an UPDATE for a table of MyISAM.
-// What it says of tables that are kept open was put in later, as such a server says it.
+// What it says of tables that are kept open, and of its logs, was put in later, as such a server says it.
 func TestAnswer(t *testing.T) {
 	a, err := ask(asking(file(t, "answer-10.11.bin"), true))
 	if err != nil {
@@ -58,6 +58,11 @@ func TestAnswer(t *testing.T) {
 		"plimsoll_mysql_temporary_table_max_bytes{unix:/db}":                                            16777216,
 		"mysql_global_variables_wait_timeout{unix:/db}":                                                 28800,
 		"mysql_global_variables_table_open_cache{unix:/db}":                                             2000,
+		"mysql_global_variables_long_query_time{unix:/db}":                                              10,
+		"plimsoll_mysql_log_on{unix:/db,general,table}":                                                 1,
+		"plimsoll_mysql_log_on{unix:/db,general,file}":                                                  1,
+		"plimsoll_mysql_log_on{unix:/db,slow,table}":                                                    0,
+		"plimsoll_mysql_log_on{unix:/db,slow,file}":                                                     0,
 		"mysql_global_status_open_tables{unix:/db}":                                                     28,
 		"mysql_global_status_opened_tables{unix:/db}":                                                   35,
 		"mysql_global_status_table_open_cache_overflows{unix:/db}":                                      0,
@@ -126,10 +131,13 @@ func TestLocks(t *testing.T) {
 			t.Errorf("%q is %q, want %q", state, got, want)
 		}
 	}
-	a, err := parse([]rows{{{"10", "1024", "2048", "28800", "2000"}}, {{"Threads_connected", "1"}}, {
+	a, err := parse([]rows{{{"10", "1024", "2048", "28800", "2000", "0", "1", "0.5", "FILE"}}, {{"Threads_connected", "1"}}, {
 		{"Query", "Waiting for table metadata lock", "2", "3.5"}, {"Slave_SQL", "Waiting for table metadata lock", "1", "900"}, {"Sleep", "", "1", "800"}}, {}})
 	if err != nil || a.waits["metadata"] != 2 || a.longestWait != 3.5 || a.longestQuery != 0 {
 		t.Errorf("a replica's thread and who idles are no sessions that wait: %+v, %v", a, err)
+	}
+	if a.slowAfter != 0.5 || !a.logs[logTo{"slow", "file"}] || a.logs[logTo{"slow", "table"}] || a.logs[logTo{"general", "file"}] {
+		t.Errorf("the logs are %v", a.logs)
 	}
 }
 

@@ -32,6 +32,11 @@ var (
 		"How long a connection may be idle before the server closes it (wait_timeout), as it is for those that are made now and ask for no other.", "SELECT @@GLOBAL.wait_timeout")
 	tableCache = gauge("mysql_global_variables_table_open_cache", "tables",
 		"How many tables the server keeps open for those that ask for them next (table_open_cache), one for each session that is in it.", "SELECT @@GLOBAL.table_open_cache")
+	slowAfter = gauge("mysql_global_variables_long_query_time", "seconds",
+		"How long a statement takes at least that counts as slow (long_query_time); with 0 each one does.", "SELECT @@GLOBAL.long_query_time")
+	logOn = gauge("plimsoll_mysql_log_on", "ratio",
+		"1 where a log of statements is written to a table, or to a file: the general log, which has each statement, and the slow log (log_output says which of the two, for both logs); else 0.",
+		"SELECT @@GLOBAL.general_log, @@GLOBAL.slow_query_log, @@GLOBAL.log_output", "log", "to")
 	processes = gauge("mysql_info_schema_processlist_threads", "connections",
 		"Sessions by command and state, as the server names them, in small letters. Our own is left out.", sessionsSQL, "command", "state")
 	waiting = gauge("plimsoll_mysql_sessions_waiting", "connections",
@@ -115,7 +120,7 @@ func wanted() (list []string) {
 }
 
 func signals() []*model.Signal {
-	all := []*model.Signal{up, full, maxConnections, tempInMemory, waitTimeout, tableCache, processes, waiting, statement, longestWait, longestQuery, oldest}
+	all := []*model.Signal{up, full, maxConnections, tempInMemory, waitTimeout, tableCache, slowAfter, logOn, processes, waiting, statement, longestWait, longestQuery, oldest}
 	for _, c := range counts {
 		if all[len(all)-1] != c.signal {
 			all = append(all, c.signal)

@@ -17,7 +17,9 @@ const (
  coalesce(pg_catalog.current_setting('reserved_connections', true), '0'), CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_db_role_setting AS s CROSS JOIN LATERAL pg_catalog.unnest(s.setconfig) AS c (line) WHERE pg_catalog."left"(c.line, 13) = 'commit_delay=')
  THEN NULL ELSE pg_catalog.current_setting('commit_delay', true) END, pg_catalog.current_setting('commit_siblings', true),
  pg_catalog.txid_snapshot_xmax(pg_catalog.txid_current_snapshot()),
- (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity AS a WHERE a.backend_xid IS NOT NULL AND coalesce(a.wait_event_type, '') <> 'Lock' AND a.pid <> pg_catalog.pg_backend_pid())`
+ (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity AS a WHERE a.backend_xid IS NOT NULL AND coalesce(a.wait_event_type, '') <> 'Lock' AND a.pid <> pg_catalog.pg_backend_pid()),
+ coalesce(pg_catalog.current_setting('debug_parallel_query', true), pg_catalog.current_setting('force_parallel_mode', true), 'off'), pg_catalog.current_setting('parallel_setup_cost'),
+ pg_catalog.pg_size_bytes(pg_catalog.current_setting('min_parallel_table_scan_size'))`
 
 	activityQuery = `SELECT coalesce(a.state, ''), CASE WHEN a.state = 'active' THEN coalesce(a.wait_event_type, '') ELSE '' END, CASE WHEN a.state = 'active' THEN coalesce(a.wait_event, '') ELSE '' END,
  pg_catalog.count(*), pg_catalog.max(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - a.xact_start))
@@ -111,6 +113,8 @@ type answer struct {
 	delays                   bool    // the server has one commit_delay for all
 	delay, siblings          float64 // commit_delay in seconds, commit_siblings
 	wrote, writing           float64 // transactions that wrote, since ever, and sessions that are in one
+	forced                   bool    // each query gets a parallel worker, however small
+	setupCost, scanBytes     float64 // parallel_setup_cost, min_parallel_table_scan_size
 	states                   map[string]float64
 	oldest                   map[string]float64 // seconds, by state
 	waits                    map[[2]string]float64
@@ -177,13 +181,9 @@ func parse(sets []rows, whole, texts bool) (a answer, err error) {
 	if len(sets) != want || len(sets[0]) != 1 {
 		return a, fmt.Errorf("PostgreSQL answered %d statements, want %d", len(sets), want)
 	}
-	first, err := numbers(sets[0][0], 0, 7)
-	if err != nil {
+	if err := a.settings(sets[0][0]); err != nil {
 		return a, err
 	}
-	a.maxConnections, a.reserved = first[0], first[1]+first[2]
-	a.delays = sets[0][0][3] != "" && sets[0][0][4] != ""
-	a.delay, a.siblings, a.wrote, a.writing = first[3]*1e-6, first[4], first[5], first[6]
 	for i, read := range []func(rows) error{a.sessions, a.locks, a.snapshots} {
 		if err := read(sets[1+i]); err != nil {
 			return a, err
@@ -200,6 +200,27 @@ func parse(sets []rows, whole, texts bool) (a answer, err error) {
 		return a, nil
 	}
 	return a, a.counters(sets)
+}
+
+// settings reads how the server is set, and how many transactions wrote.
+func (a *answer) settings(row []string) error {
+	const numeric, mode = 7, 7 // so many numbers, and then the mode that forces workers
+	if len(row) != mode+3 {
+		return fmt.Errorf("PostgreSQL told of its settings in %d columns, want %d", len(row), mode+3)
+	}
+	v, err := numbers(row[:numeric], 0, numeric)
+	if err != nil {
+		return err
+	}
+	workers, err := numbers(row, mode+1, 2)
+	if err != nil {
+		return err
+	}
+	a.maxConnections, a.reserved = v[0], v[1]+v[2]
+	a.delays = row[3] != "" && row[4] != ""
+	a.delay, a.siblings, a.wrote, a.writing = v[3]*1e-6, v[4], v[5], v[6]
+	a.forced, a.setupCost, a.scanBytes = row[mode] != "off", workers[0], workers[1]
+	return nil
 }
 
 // counters reads what only counts up, in the order in which it is asked for.

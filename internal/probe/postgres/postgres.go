@@ -354,6 +354,13 @@ func (a *asker) put(out *probe.Out) {
 	out.Put(wroteTx, v.wrote, a.port)
 	out.Put(writing, v.writing, a.port)
 	out.Put(reserved, v.reserved, a.port)
+	forced := 0.0
+	if v.forced {
+		forced = 1
+	}
+	out.Put(forceParallel, forced, a.port)
+	out.Put(parallelCost, v.setupCost, a.port)
+	out.Put(parallelBytes, v.scanBytes, a.port)
 	for _, state := range states {
 		v.states[state] += 0
 	}

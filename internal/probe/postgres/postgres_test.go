@@ -45,7 +45,7 @@ func said(words []byte) *recorded {
 
 // TestAnswer reads what a PostgreSQL 15 said while a transaction that idles held a row for which
 // three sessions waited, two of them behind the third; it began before forty of the table's rows were deleted.
-// What it says of its log, of indexes and of policies was put in later, as such a server says it.
+// What it says of its log, of indexes, of policies and of parallel workers was put in later, as such a server says it.
 func TestAnswer(t *testing.T) {
 	sets, err := newSession(replay(t, "answer-15.bin")).ask(question(150018, true, true))
 	if err != nil {
@@ -59,7 +59,7 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("the longest wait was %v s for a transaction of %v s", a.longest, a.holderAge)
 	}
 	want := answer{
-		maxConnections: 20, reserved: 3, delays: true, delay: 0.02, siblings: 5, wrote: 728, writing: 1, states: map[string]float64{"active": 3, "idle in transaction": 1},
+		maxConnections: 20, reserved: 3, delays: true, delay: 0.02, siblings: 5, wrote: 728, writing: 1, forced: true, setupCost: 1000, scanBytes: 8 << 20, states: map[string]float64{"active": 3, "idle in transaction": 1},
 		waits:   map[[2]string]float64{{"Lock", "transactionid"}: 1, {"Lock", "tuple"}: 2},
 		blocked: map[holder]float64{{"idle in transaction", "postgres", "mails"}: 3},
 		holding: map[holding]float64{{"UPDATE stock SET n = ? WHERE id = ?", "idle in transaction"}: 3},
@@ -123,14 +123,14 @@ func TestTextsThatCannotBeTold(t *testing.T) {
 	if st := rec.States[statement.Name]; a.noTexts == nil || st.State == model.Read {
 		t.Errorf("statements are %v", st)
 	}
-	if _, err := parse([]rows{{{"20", "3", "0", "0", "5", "761", "3"}}, {}, {}, {}}, false, false); err != nil {
+	if _, err := parse([]rows{{{"20", "3", "0", "0", "5", "761", "3", "off", "1000", "8388608"}}, {}, {}, {}}, false, false); err != nil {
 		t.Errorf("an answer without them: %v", err)
 	}
 }
 
 // A commit_delay that does not hold for everyone, or that there is none of, is not 0.
 func TestNoCommitDelay(t *testing.T) {
-	a, err := parse([]rows{{{"20", "3", "0", "", "5", "761", "3"}}, {}, {}, {}}, false, false)
+	a, err := parse([]rows{{{"20", "3", "0", "", "5", "761", "3", "off", "1000", "8388608"}}, {}, {}, {}}, false, false)
 	if err != nil || a.delays {
 		t.Fatalf("a delay that is not told: %+v, %v", a, err)
 	}

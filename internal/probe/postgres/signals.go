@@ -47,6 +47,12 @@ var (
 	writing = gauge("plimsoll_postgres_sessions_writing", "connections",
 		"Connections in a transaction that has written something, and that do not wait for a lock: those that commit_siblings is about.", "SELECT count(*) FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND wait_event_type IS DISTINCT FROM 'Lock'")
 
+	forceParallel = gauge("plimsoll_postgres_force_parallel", "ratio",
+		"1 where each query gets a parallel worker, however small it is: debug_parallel_query (force_parallel_mode before PostgreSQL 16), which is for tests, is not off; else 0. As set for the server, like the two that follow; a role or a database may have its own.",
+		"SHOW force_parallel_mode")
+	parallelCost  = gauge("pg_settings_parallel_setup_cost", "cost units", "What the planner reckons for starting parallel workers (parallel_setup_cost), in units in which reading a page in a row costs 1 (seq_page_cost); 1000 if nobody changed it.", "SHOW parallel_setup_cost")
+	parallelBytes = gauge("pg_settings_min_parallel_table_scan_size_bytes", "bytes", "How large a table is at least that is scanned by parallel workers (min_parallel_table_scan_size); 8 MiB if nobody changed it.", "SHOW min_parallel_table_scan_size")
+
 	activity = gauge("pg_stat_activity_count", "connections",
 		"Connections of clients by state: active, idle, idle in transaction and so on. Our own is left out.", activitySQL, "state")
 	maxTx = gauge("pg_stat_activity_max_tx_duration", "seconds",
@@ -104,7 +110,7 @@ var (
 )
 
 func signals() []*model.Signal {
-	all := []*model.Signal{up, full, maxConnections, reserved, commitDelay, commitSiblings, wroteTx, writing, activity, maxTx, waiting, statement, blocked, blockedFor, longestBlocked, blockerAge, snapshotAge, snapshotSince}
+	all := []*model.Signal{up, full, maxConnections, reserved, commitDelay, commitSiblings, wroteTx, writing, forceParallel, parallelCost, parallelBytes, activity, maxTx, waiting, statement, blocked, blockedFor, longestBlocked, blockerAge, snapshotAge, snapshotSince}
 	all = append(all, databaseSignals...)
 	return append(all, seqScans, seqRows, lookups, lookedUp, policyFunction, deadRows, liveRows, timed, requested, logBytes, logPages, maxLog)
 }

@@ -36,14 +36,15 @@ type session struct {
 
 // settings hold the session to what is the server's own: names without a schema are looked up
 // in pg_catalog, whatever a database or a role is set to, so that nobody's function
-// runs with our rights; nothing can be written, and nothing lasts.
+// runs with our rights; nothing can be written, nothing lasts, and no parallel worker is started.
 var settings = map[string]string{
-	"application_name":              "plimsoll",
-	"client_encoding":               "UTF8",
-	"default_transaction_read_only": "on",
-	"lock_timeout":                  "100",
-	"search_path":                   "pg_catalog, pg_temp",
-	"statement_timeout":             "500",
+	"application_name":                "plimsoll",
+	"client_encoding":                 "UTF8",
+	"default_transaction_read_only":   "on",
+	"lock_timeout":                    "100",
+	"max_parallel_workers_per_gather": "0",
+	"search_path":                     "pg_catalog, pg_temp",
+	"statement_timeout":               "500",
 }
 
 // login asks to be let in. No password is ever sent: a server that wants one has denied it.

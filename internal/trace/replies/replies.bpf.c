@@ -2,10 +2,11 @@
 
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
  *
- * What replies say of themselves: the status of HTTP, which is in the first twelve
- * bytes that a server writes, and the response code of a name server, which is in the
- * first four of its datagram, and how long after the question it came. Nothing else is
- * read, and these bytes are kept as a number.
+ * What replies say of themselves: the status of HTTP, or what a broker's frame of AMQP
+ * says of a message, which is in the first twelve bytes that a server writes, and the
+ * response code of a name server, which is in the first four of its datagram, and how
+ * long after the question it came. Nothing else is read, and these bytes are kept as a
+ * number.
  */
 #include "../tcp/socket.h"
 #include "current.h"
@@ -17,6 +18,10 @@
 #define SECOND 1000000000ULL
 #define MAX_SAMPLE_SHIFT 12
 #define STATUS_LINE 12 /* "HTTP/1.1 200" */
+#define AMQP_BASIC 60000
+#define AMQP_RETURN 50
+#define AMQP_ACK 80
+#define AMQP_NACK 120
 #define UDP_HEADER 8
 #define DNS_HEADER 12
 #define DNS_PORT 53
@@ -58,7 +63,7 @@ struct sk_buff___replies {
 
 #pragma clang attribute pop
 
-/* Replies that leave a port. */
+/* Replies that leave a port; of AMQP, the status is AMQP_BASIC and the method. */
 struct reply {
 	__u32 netns;
 	__u16 port;
@@ -296,6 +301,18 @@ static __always_inline __u32 status_of(const __u8 *line)
 	return status;
 }
 
+/* confirmed_of is what a frame of AMQP 0-9-1 says of a message that was published, as a status
+ * above all that HTTP has: AMQP_BASIC and the method; 0 if it says nothing of one. */
+static __always_inline __u32 confirmed_of(const __u8 *line)
+{
+	/* a method's frame of less than 256 bytes, class 60 (basic), a method below 256 */
+	if (line[0] != 1 || line[3] || line[4] || line[5] || line[7] || line[8] != 60 || line[9])
+		return 0;
+	if (line[10] != AMQP_ACK && line[10] != AMQP_NACK && line[10] != AMQP_RETURN)
+		return 0;
+	return AMQP_BASIC + line[10];
+}
+
 /* payload is where what TCP carries begins, from the packet's data on; 0 if there is not
  * as much as a status line. */
 static __always_inline __u32 payload(struct sk_buff *skb, void *header)
@@ -387,7 +404,10 @@ int replies_http(__u64 *ctx)
 	if (!failed)
 		failed = bpf_dynptr_read(line, STATUS_LINE, &bytes, at, 0);
 	r.status = failed ? 0 : status_of((__u8 *)line);
-	if (r.status < 200 || r.status > 599) /* none, or one before the one that counts */
+	/* a broker's: who takes messages confirms them, too, on a connection that he opened */
+	if (!r.status && !failed && ((struct sock___replies *)sk)->sk_max_ack_backlog)
+		r.status = confirmed_of((__u8 *)line);
+	if (r.status < 200 || (r.status > 599 && r.status < AMQP_BASIC)) /* none, or one before the one that counts */
 		return 0;
 	if (is_counted(ports_and_seq) || !wanted(bpf_get_current_task_btf()->tgid))
 		return 0;

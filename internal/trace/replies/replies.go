@@ -48,6 +48,7 @@ What is encrypted, HTTP/2 and what is no HTTP is not counted.`
 const cost = "some 0.1 µs at each packet that leaves, arrives at a socket or is read from one, most of which is being called (Linux 6.18, 2 CPUs, a shared machine)"
 
 var blind = []string{
+	"of AMQP what does not begin a packet: a broker that confirms many messages at once says several things in one, the first of which counts",
 	"TLS, HTTP/2, FastCGI, HTTP over Unix sockets, and whatever is no HTTP/1 in plain text",
 	"what a reply says in its body, behind a status of 200",
 	"of replies that are read those that another call than read() or recv() takes, as readv(), recvmsg() and io_uring do, that a program of 32 bits reads, or that come in pieces of less than twelve bytes",
@@ -70,6 +71,14 @@ type Replies struct {
 	Port   uint16 `json:"port"`
 	Status uint16 `json:"status"`
 	N      uint64 `json:"replies"`
+}
+
+// Confirmed is what a broker said of messages that were published to a port of it.
+type Confirmed struct {
+	Netns uint32 `json:"netns"`
+	Port  uint16 `json:"port"`
+	Says  string `json:"says"`
+	N     uint64 `json:"replies"`
 }
 
 // Heard are the replies that one command's processes read from whom they connected to.
@@ -103,9 +112,10 @@ type Times struct {
 
 // Snapshot is everything since the start, what came most often first.
 type Snapshot struct {
-	HTTP []Replies `json:"http"`
-	Read []Heard   `json:"http_read"`
-	DNS  []Answers `json:"dns"`
+	HTTP []Replies   `json:"http"`
+	AMQP []Confirmed `json:"amqp"`
+	Read []Heard     `json:"http_read"`
+	DNS  []Answers   `json:"dns"`
 	// Times are in no order of their own.
 	Times []Times `json:"dns_times"`
 	// Lost counts what found no room, by what it was.
@@ -149,6 +159,10 @@ func (t *Trace) Resume() error {
 func (t *Trace) Snapshot() (Snapshot, error) {
 	var s Snapshot
 	err := trace.EachPerCPU(t.Maps.Maps[bpfMapReplies], func(r *bpfReply, cpus []uint64) {
+		if says, is := confirmations[r.Status]; is {
+			s.AMQP = append(s.AMQP, Confirmed{r.Netns, r.Port, says, total(cpus)})
+			return
+		}
 		s.HTTP = append(s.HTTP, Replies{r.Netns, r.Port, r.Status, total(cpus)})
 	})
 	if err != nil {
@@ -173,6 +187,9 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	slices.SortFunc(s.HTTP, func(a, b Replies) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Netns, b.Netns))
 	})
+	slices.SortFunc(s.AMQP, func(a, b Confirmed) int {
+		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Port, b.Port), strings.Compare(a.Says, b.Says), cmp.Compare(a.Netns, b.Netns))
+	})
 	slices.SortFunc(s.Read, func(a, b Heard) int {
 		return cmp.Or(cmp.Compare(b.N, a.N), strings.Compare(a.Name, b.Name), strings.Compare(a.Server, b.Server), cmp.Compare(a.Status, b.Status), cmp.Compare(a.Netns, b.Netns))
 	})
@@ -182,6 +199,9 @@ func (t *Trace) Snapshot() (Snapshot, error) {
 	s.Lost, err = t.Lost()
 	return s, err
 }
+
+// confirmations are what frames of AMQP say, by the status that the program counts them under.
+var confirmations = map[uint16]string{60050: "return", 60080: "ack", 60120: "nack"}
 
 func (t *Trace) times() ([]Times, error) {
 	took := map[bpfAnswer]uint64{}
@@ -229,6 +249,11 @@ func (t *Trace) Read(out trace.Out) error {
 	for _, r := range s.HTTP {
 		if t.Has(statuses) {
 			out.Net(r.Netns).Put(statuses, float64(r.N), strconv.Itoa(int(r.Port)), strconv.Itoa(int(r.Status)))
+		}
+	}
+	for _, c := range s.AMQP {
+		if t.Has(confirmed) {
+			out.Net(c.Netns).Put(confirmed, float64(c.N), strconv.Itoa(int(c.Port)), c.Says)
 		}
 	}
 	for _, h := range s.Read {

@@ -77,6 +77,56 @@ func serve(t *testing.T) (port int, ask func(path string)) {
 	}
 }
 
+// TestConfirmed: what a broker says of a message counts where it leaves a connection that was accepted, and nowhere else.
+func TestConfirmed(t *testing.T) {
+	ns := tcptest.OwnNetns(t, Tracer())
+	tr := beginWithOurs(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taker, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taker.Close()
+	broker, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broker.Close()
+	says := func(from, to net.Conn, class, method byte) {
+		frame := []byte{1, 0, 1, 0, 0, 0, 13, 0, class, 0, method, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0xce}
+		if _, err := from.Write(frame); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(to, frame); err != nil { // so that the next is in a packet of its own
+			t.Fatal(err)
+		}
+	}
+	for range 5 {
+		says(broker, taker, 60, 120)
+		says(taker, broker, 60, 80) // a consumer's
+	}
+	says(broker, taker, 60, 80)
+	says(broker, taker, 60, 60) // a delivery
+	says(broker, taker, 20, 80)
+	samples := tracetest.Sink{}
+	if err := tr.Read(samples); err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	for said, want := range map[string]float64{"nack": 5, "ack": 1, "return": 0} {
+		if got := samples[fmt.Sprintf("%d@plimsoll_replies_amqp_total{%d,%s}", ns, port, said)]; got != want {
+			t.Errorf("%s: %v, want %v", said, got, want)
+		}
+	}
+	if got := samples[fmt.Sprintf("%d@plimsoll_replies_amqp_total{%d,ack}", ns, taker.LocalAddr().(*net.TCPAddr).Port)]; got != 0 {
+		t.Errorf("what a consumer says counted %v times", got)
+	}
+}
+
 // TestStatuses: each reply counts once, by port and status.
 func TestStatuses(t *testing.T) {
 	ns := tcptest.OwnNetns(t, Tracer())

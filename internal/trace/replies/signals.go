@@ -19,6 +19,12 @@ var (
 		Labels: []string{"port", "status"}, Source: "BPF on the tracepoint net_dev_queue, and the first 12 bytes of what packets carry",
 		ByHand: "tail -F ACCESS_LOG; tcpdump -A 'tcp src port PORT' | grep -a '^HTTP/1'",
 	}
+	confirmed = &model.Signal{
+		Name: "plimsoll_replies_amqp_total", Kind: model.Counter, Unit: "replies", StartsAtZero: true,
+		Help:   "What a broker that speaks AMQP 0-9-1 (RabbitMQ) says of messages that were published to it, by the port that it left: ack, it has taken them; nack, it has not; return, no queue was there for one. Several in one packet count as one.",
+		Labels: []string{"port", "says"}, Source: "BPF on the tracepoint net_dev_queue, and the first 12 bytes of what packets carry",
+		ByHand: "tshark -Y 'amqp.method.method == 120' -i any -f 'tcp src port 5672'",
+	}
 	heard = &model.Signal{
 		Name: "plimsoll_replies_http_read_total", Kind: model.Counter, Unit: "replies", StartsAtZero: true,
 		Help:   "Replies over plain HTTP/1 that processes read from a service which they connected to, by the status that they say.",
@@ -44,7 +50,7 @@ var (
 	lost = trace.LostSignal("replies", "events", "Replies and answers that the tracer had no room for: more ports, statuses, commands and name servers than it can hold.")
 )
 
-var signals = []*model.Signal{statuses, heard, answered, answerSum, answerCount, lost}
+var signals = []*model.Signal{statuses, confirmed, heard, answered, answerSum, answerCount, lost}
 
 // needs says which programs a signal rests on.
-var needs = map[*model.Signal][]string{statuses: {atHTTP}, heard: {atRead}, answered: {atCame, atRead}, answerSum: {atHTTP, atCame, atRead}, answerCount: {atHTTP, atCame, atRead}, lost: nil}
+var needs = map[*model.Signal][]string{statuses: {atHTTP}, confirmed: {atHTTP}, heard: {atRead}, answered: {atCame, atRead}, answerSum: {atHTTP, atCame, atRead}, answerCount: {atHTTP, atCame, atRead}, lost: nil}

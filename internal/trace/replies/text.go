@@ -37,6 +37,9 @@ func (s Seen) Text(columns int) string {
 			failed += r.N
 		}
 	}
+	for _, c := range s.AMQP {
+		in.Add(c.Netns)
+	}
 	for _, h := range s.Read {
 		in.Add(h.Netns)
 	}
@@ -50,6 +53,11 @@ func (s Seen) Text(columns int) string {
 	rows := [][]string{{"port", "status", "replies", "/s"}}
 	for _, r := range s.HTTP {
 		rows = append(rows, []string{":" + strconv.Itoa(int(r.Port)), strconv.Itoa(int(r.Status)), trace.Number(r.N), trace.PerSecond(r.N, s.Elapsed), in.Mark(r.Netns)})
+	}
+	table(&b, rows, columns)
+	rows = [][]string{{"port", "says of a message", "replies", "/s"}}
+	for _, c := range s.AMQP {
+		rows = append(rows, []string{":" + strconv.Itoa(int(c.Port)), c.Says, trace.Number(c.N), trace.PerSecond(c.N, s.Elapsed), in.Mark(c.Netns)})
 	}
 	table(&b, rows, columns)
 	rows = [][]string{{"process", "asks", "status", "replies", "/s"}}
