@@ -302,8 +302,22 @@ func helpedIf(r model.Report, f model.Finding) helped {
 		h.reason, h.becomes = "why (now "+number+")", becomes+" or gone"
 		h.part, h.beyond = layout.Band(c.Is, c.Value, c.Say)
 	}
+	if becomes == "0" && r.Load != nil && r.Load.GoodShare < 1-fewFail {
+		return failLess(1 - r.Load.GoodShare)
+	}
 	return h
 }
+
+// failLess is helpedIf where requests fail and the sign is a mere count: how many there are depends on how often clients try again, and
+// whoever sees it fall to half is not helped by half.
+func failLess(x float64) helped {
+	const gone, most = 0.1, 0.8
+	return helped{reason: "users (now " + layout.Share(x) + " fail)", becomes: "below " + layout.Share(gone*x),
+		part: strings.TrimSuffix(layout.Share(gone*x), " %") + " to " + layout.Share(most*x), beyond: "above"}
+}
+
+// fewFail is from when on failures are what users notice.
+const fewFail = 0.01
 
 // lostLess is helpedIf where no sign tells: by what it cost, where that stands there and no load of ours tells what users got.
 func lostLess(r model.Report, f model.Finding, h helped) helped {
@@ -320,7 +334,6 @@ func lostLess(r model.Report, f model.Finding, h helped) helped {
 // usersBetter says what users get now, and what they get where a step helped; "" where nobody measured that.
 func usersBetter(r model.Report) string {
 	const (
-		few  = 0.01 // from when on failures are what users notice
 		most = 0.1  // of what it was, where they are as good as gone
 		half = 0.5
 		more = 1.2
@@ -329,7 +342,7 @@ func usersBetter(r model.Report) string {
 	switch {
 	case l == nil:
 		return ""
-	case l.GoodShare < 1-few:
+	case l.GoodShare < 1-fewFail:
 		return "now " + layout.Share(1-l.GoodShare) + " fail; below " + layout.Share(most*(1-l.GoodShare)) + ": helped"
 	case r.Plan.Load != nil && r.Plan.Load.Rate > 0 && l.Latency.Count > 0:
 		return "now p99 " + layout.Micros(l.Latency.P99) + "; below " + layout.Micros(half*l.Latency.P99) + ": helped"

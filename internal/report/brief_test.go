@@ -229,6 +229,9 @@ func TestAgainSaysWhatShowsThatItHelped(t *testing.T) {
 	if got, want := strings.Join(helpedIf(model.Report{}, f).judged("see -v"), ". "), "why (now 1,144 packets) 0 or gone: helped. 1 to 915: in part, keep it. Above: see -v"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
+	if got, want := strings.Join(helpedIf(r, f).judged("undo it"), ". "), "users (now 80 % fail) below 8 %: helped. 8 to 64 %: in part, keep it. Above: undo it"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 	share := 1.0
 	f.Clues[0] = model.Clue{Role: model.Decides, Truth: model.True, Value: &share, Is: "> 0", Say: "100 % of the requests waited"}
 	if got, want := strings.Join(helpedIf(model.Report{}, f).judged("see -v"), ". "), "why gone or far weaker: helped. Weaker by a fifth or more: in part, keep it. Else: see -v"; got != want {

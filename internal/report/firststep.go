@@ -50,7 +50,7 @@ func wayBackOf(told model.Finding, f model.Fix) (back, commands, note string) {
 		back = edit.Back()
 	}
 	if f.Undo == nothingChanged {
-		return nothingBack + "; a change after it: as it was before", "", ""
+		return nothingBack + "; before a change after it copy that file (cp -i FILE /root/), to put it back", "", ""
 	}
 	note = f.Save
 	if without := strings.ReplaceAll(back, " (note that first)", ""); without != back {

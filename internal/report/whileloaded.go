@@ -7,7 +7,7 @@ import (
 )
 
 // momentary are commands that show something only while requests come.
-var momentary = lazy.Regexp(`\b(ss -\w*t\w* (state|dst|dport|src)|ss -t[an]+p?$|lslocks|top|htop|pidstat|vmstat|iostat|mpstat|sar|trace|strace|perf|tcpdump|jstack|py-spy|PROCESSLIST|innodb_trx|pg_stat_activity)\b|/proc/(PID|[0-9]+|\$\([^)]*\))/(task|stack|syscall|wchan)`)
+var momentary = lazy.Regexp(`\b(ss -\w*t\w* (state|dst|dport|src)|ss -t[an]+p?$|lslocks|top|htop|pidstat|vmstat|iostat|mpstat|sar|trace|strace|perf|tcpdump|jstack|py-spy|sleep|PROCESSLIST|innodb_trx|pg_stat_activity)\b|/proc/(PID|[0-9]+|\$\([^)]*\))/(task|stack|syscall|wchan)`)
 
 // whileLoaded is what users bear of a load that is there again while a command runs, "" where it needs none of ours.
 func whileLoaded(command string, plan model.Plan) string {

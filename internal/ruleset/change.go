@@ -237,7 +237,8 @@ func CommandFor(kind, name, to string, subject map[string]string) []layout.Piece
 		// the soft limit alone: who lowers the hard one cannot raise it again; both where that one is lower
 		return each(subject["groupname"], "prlimit --@=@: --pid $p 2>/dev/null || prlimit --@=@ --pid", name, to, name, to)
 	case model.ChangeNice:
-		return each(name, "renice -n @ -p", to)
+		// of a process's id renice changes the first thread alone
+		return line("for p in $(pgrep -x @); do renice -n @ -p $(ls /proc/$p/task); done", name, to)
 	case model.ChangePolicy:
 		class := "idle"
 		if to == "0" {
