@@ -15,8 +15,9 @@ import (
 // connects of a turn before the first send, and a server that is quicker than a connect would fall asleep, and be woken, at each of them.
 type chains struct {
 	*thread
-	ring  *ring
-	links []link // by the names of the thread's connections
+	ring   *ring
+	links  []link // by the names of the thread's connections
+	queued bool   // requests are, that is, their calls
 }
 
 // link is what a connection needs besides.
@@ -28,6 +29,7 @@ type link struct {
 	given    outcome // its request ended before these, with this outcome
 	early    bool    // receiving ended before the connect's end was told
 	came     end     // with that
+	stood    int64   // when it was told that the request had gone, before the connect's end was: by then that stood
 	// broke is the error that the connect met with though the request had gone: it broke the connection after that.
 	broke syscall.Errno
 }
@@ -94,6 +96,17 @@ func (h *chains) carry(c *conn) {
 	q = h.call(c, opSend, callLink|callFixed, stepSend)
 	q.addr, q.length, q.more = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(c.asked.bytes)))), uint32(len(c.asked.bytes)), unix.MSG_NOSIGNAL|unix.MSG_WAITALL
 	h.receive(c)
+	h.queued = true
+}
+
+// turned says what the thread's does. Requests are handed over before that, so that what goes at once is told before the wait. Other
+// calls leave with the wait: a cancel, which ends at once, would have it return each time before the kernel goes on with anything.
+func (h *chains) turned() bool {
+	if h.queued {
+		h.ring.submit()
+		h.queued = false
+	}
+	return h.thread.turned()
 }
 
 // receive has what comes put into c's buffer, or, of a long body, thrown away by the kernel.
@@ -146,7 +159,7 @@ func (h *chains) sendEnded(c *conn, n int, errno syscall.Errno) {
 		c.lost = uint16(errno)
 		return
 	}
-	c.sent = n
+	c.sent, h.links[c.name].stood = n, h.woke
 	h.count(c.phase).sent += int64(n) // cut off by a timeout, too
 	switch {
 	case h.links[c.name].given != 0:
@@ -185,14 +198,20 @@ func ofConnect(errno syscall.Errno) bool {
 
 // connectedBy takes what a connect came to.
 func (h *chains) connectedBy(c *conn, errno syscall.Errno) {
-	h.told(c, connectPart, connectLag)
+	at := h.now
+	if c.sent > 0 {
+		at = h.links[c.name].stood
+		h.book(c, connectPart, at)
+	} else {
+		h.told(c, connectPart, connectLag)
+	}
 	if errno != 0 {
 		h.giveUp(c, failure(connectFailed, int(errno)))
 		return
 	}
 	h.connecting--
 	h.established++
-	h.count(c.phase).add(connect, h.now-c.start)
+	h.count(c.phase).add(connect, at-c.start)
 	c.stood, c.state = true, sending
 	if c.sent == len(c.asked.bytes) {
 		c.state = awaiting

@@ -97,7 +97,7 @@
 // long as a socket stands. Sockets are slots of the thread's ring besides, as long as there may be so many. From a connection's first long reply on the thread receives what comes there, and is told that something did. All else is as by epoll.
 //
 // With a connection for each request closing the one before, connecting, sending and receiving are handed to the kernel together, one connection after the other (chains): a request
-// is sent as soon as its connection stands, and not when those of others were opened as well. Sockets are slots of the thread's ring. For that the connection is closed by us, and nothing is known of what the
+// is sent as soon as its connection stands, and not when those of others were opened as well. That it went is then mostly told before the end of its connect, and the connect's time ends there. Sockets are slots of the thread's ring. For that the connection is closed by us, and nothing is known of what the
 // server said before it was asked, how long connect() took, or how long a reply lay unread. What times out is cancelled, and
 // its place goes on when the kernel has told the end of it.
 //
