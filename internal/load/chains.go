@@ -15,8 +15,9 @@ import (
 // connects of a turn before the first send, and a server that is quicker than a connect would fall asleep, and be woken, at each of them.
 type chains struct {
 	*thread
-	ring  *ring
-	links []link // by the names of the thread's connections
+	ring   *ring
+	links  []link // by the names of the thread's connections
+	queued bool   // requests are, that is, their calls
 }
 
 // link is what a connection needs besides.
@@ -95,12 +96,15 @@ func (h *chains) carry(c *conn) {
 	q = h.call(c, opSend, callLink|callFixed, stepSend)
 	q.addr, q.length, q.more = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(c.asked.bytes)))), uint32(len(c.asked.bytes)), unix.MSG_NOSIGNAL|unix.MSG_WAITALL
 	h.receive(c)
+	h.queued = true
 }
 
-// turned says what the thread's does. What is queued is handed over before that, so that what goes at once is told before the wait.
+// turned says what the thread's does. Requests are handed over before that, so that what goes at once is told before the wait. Other
+// calls leave with the wait: a cancel, which ends at once, would have it return each time before the kernel goes on with anything.
 func (h *chains) turned() bool {
-	if h.ring.tail != h.ring.submitted {
+	if h.queued {
 		h.ring.submit()
+		h.queued = false
 	}
 	return h.thread.turned()
 }
