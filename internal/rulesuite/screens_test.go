@@ -153,7 +153,7 @@ var (
 // then what is none.
 var (
 	judged = lazy.Regexp(`^((when it is as busy as now( \([\d,.]+ requests/s\))?|after the change|twice: the second run counts)[,;] )*` +
-		`((why|so what) .*: helped\. ((\S.* to \S.*|Weaker by a fifth or more|Smaller by a fifth or more): in part, keep it\. )?|users: now .*: helped\. )(Above|Below|Else): `)
+		`((why|so what|users) .*: helped\. ((\S.* to \S.*|Weaker by a fifth or more|Smaller by a fifth or more): in part, keep it\. )?|users: now .*: helped\. )(Above|Below|Else): `)
 )
 
 // brokenIn are the commands of a report's steps that its screen breaks without saying so to a shell, or has a mark behind that is none of theirs.
@@ -205,7 +205,7 @@ func lackOfCause(screen string, r model.Report) (list []string) {
 	if !judged().MatchString(again) {
 		list = append(list, "not from which number on it helped, helped in part or did not")
 	}
-	if r.Load != nil && !strings.Contains(strings.ToLower(again), "users: now ") {
+	if lower := strings.ToLower(again); r.Load != nil && !strings.Contains(lower, "users: now ") && !strings.Contains(lower, "users (now ") {
 		list = append(list, "not what users get now, and when they gained")
 	}
 	return list
