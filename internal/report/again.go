@@ -334,7 +334,7 @@ func lostLess(r model.Report, f model.Finding, h helped) helped {
 // usersBetter says what users get now, and what they get where a step helped; "" where nobody measured that.
 func usersBetter(r model.Report) string {
 	const (
-		most = 0.1  // of what it was, where they are as good as gone
+		most = 0.1 // of what it was, where they are as good as gone
 		half = 0.5
 		more = 1.2
 	)
