@@ -167,9 +167,11 @@ func underWay(t *testing.T, tr *Trace, ns uint32) {
 	if p.Begun != 4 || *p.Unread != 0 {
 		t.Errorf("%+v", p)
 	}
-	p = wait(t, tr, ns, l.Addr().String(), "three lie unread", func(p Place) bool { return p.Unread != nil && *p.Unread == 3 })
-	later := wait(t, tr, ns, l.Addr().String(), "they grow old", func(now Place) bool { return *now.Age > *p.Age+30*time.Millisecond })
-	within(t, "their age together", *later.Age-*p.Age, 30*time.Millisecond, 3*time.Since(began))
+	three := func(p Place) bool { return p.Unread != nil && *p.Unread == 3 }
+	p = wait(t, tr, ns, l.Addr().String(), "three lie unread", three)
+	// Three each time: a stranger who finds the port and asks would add his age to theirs.
+	later := wait(t, tr, ns, l.Addr().String(), "they grow old", func(now Place) bool { return three(now) && *now.Age > *p.Age+30*time.Millisecond })
+	within(t, fmt.Sprintf("age of three together, from %v to %v", *p.Age, *later.Age), *later.Age-*p.Age, 30*time.Millisecond, 3*time.Since(began))
 	unread := func(what string, n uint64) {
 		t.Helper()
 		wait(t, tr, ns, l.Addr().String(), what, func(p Place) bool { return p.Unread != nil && *p.Unread == n })
