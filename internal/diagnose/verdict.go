@@ -364,15 +364,21 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	return "What holds it back, if anything does, was not found."
 }
 
-// whatWaits tells what programs did that nothing held back: who used a CPU, else who slept by his own will, and beside that who
-// waited for somebody of whom it is not known whether he is slow.
+// whatWaits tells what programs did that nothing held back: how far away users are, who used a CPU, else who slept by his own will, and
+// beside that who waited for somebody of whom it is not known whether he is slow.
 func whatWaits(c *candidate) string {
 	did := cmp.Or(said(c, "who"), said(c, "paces"), said(c, "asks"))
 	waited := cmp.Or(said(c, "refused"), said(c, "terminal"), said(c, "waits"))
-	if did != "" && waited != "" {
-		return did + "; " + waited
+	if did == "" && waited == "" {
+		did = "nothing held it back"
 	}
-	return cmp.Or(did, waited, "nothing held it back")
+	var told []string
+	for _, s := range []string{said(c, "way"), did, waited} {
+		if s != "" {
+			told = append(told, s)
+		}
+	}
+	return strings.Join(told, "; ")
 }
 
 // whatFills tells who uses most of what is the limit, in which statement of a database, else in which function, and
