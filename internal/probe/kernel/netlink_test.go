@@ -216,6 +216,28 @@ func TestLimitsOfThePacketFilterAreParsed(t *testing.T) {
 	}
 }
 
+// Those of nft, of a device's own hook, and what iptables makes of TEE.
+func TestRulesThatCopyAreParsed(t *testing.T) {
+	var got []string
+	for _, b := range hexLines(t, "testdata/nfnetlink_copies.hex") {
+		r, err := parseNFTRule(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%s %s %s %d: %v", r.family, r.table, r.chain, r.handle, r.copies))
+	}
+	want := []string{"ip forensics out 2: true", "netdev tap in 2: true", "netdev tap in 3: false", "ip mangle POSTROUTING 2: true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
+	}
+	for name, want := range map[string]nftRule{"TEE": {copies: true}, "REJECT": {verdict: "reject"}, "LOG": {}} {
+		var r nftRule
+		if r.target(name); r != want {
+			t.Errorf("%s: %+v, want %+v", name, r, want)
+		}
+	}
+}
+
 func TestSilentNeighboursAreNamed(t *testing.T) {
 	const header = "IP address       HW type     Flags       HW address            Mask     Device\n"
 	table := header + "192.0.2.1        0x1         0x2         02:fc:00:00:00:05     *        eth0\n" +

@@ -30,10 +30,14 @@ var nftRules = &model.Signal{Name: "plimsoll_nft_rules", Kind: model.Gauge, Unit
 		"What stands in a set or map is one rule.",
 	Labels: []string{"table"}, Source: "nfnetlink (NFT_MSG_GETRULE)", ByHand: "nft list ruleset | wc -l"}
 
+var nftCopies = &model.Signal{Name: "plimsoll_nft_copy_info", Kind: model.Gauge, Unit: "bool",
+	Help:   "1 for each rule of the packet filter that sends a copy of what it matches somewhere else (dup, iptables' TEE); its handle is what nft -a shows of it.",
+	Labels: []string{"family", "table", "chain", "handle"}, Source: nftRules.Source, ByHand: "nft -a list ruleset | grep -E 'dup|TEE'"}
+
 // NFTables reads how many rules a namespace's packet filter has, and which of
-// them limit a rate.
+// them limit a rate or copy packets.
 func NFTables() probe.Probe {
-	p := probe.Probe{Name: "nftables", Every: 5 * time.Second, Cost: costNFTables, Signals: []*model.Signal{nftLimit, nftBurst, nftRules},
+	p := probe.Probe{Name: "nftables", Every: 5 * time.Second, Cost: costNFTables, Signals: []*model.Signal{nftLimit, nftBurst, nftRules, nftCopies},
 		Blind: []string{"rules of iptables-legacy", "limits that are set up as sets, meters or named objects, or by iptables' hashlimit and connlimit"}}
 	overNetlink(&p, "the rules of the packet filter", unix.NETLINK_NETFILTER, func(conn *netlink.Conn) probe.Reader { return &nftables{conn} })
 	return p
@@ -55,6 +59,9 @@ func (n *nftables) Read(out *probe.Out) error {
 			return err
 		}
 		rules[r.table]++
+		if r.copies {
+			out.Put(nftCopies, 1, r.family, r.table, r.chain, strconv.FormatUint(r.handle, 10))
+		}
 		if r.rate > 0 && r.verdict != "" {
 			k := key{r.family, r.table, r.chain, r.what, r.of(), r.verdict}
 			if old, ok := lowest[k]; !ok || r.rate < old.rate {

@@ -49,6 +49,7 @@ type nftRule struct {
 	what, verdict string
 	loaded        string // what the last expressions took of the packet
 	newOnly       bool   // it matches nothing but what begins a connection
+	copies        bool   // it sends a copy of what it matches somewhere else
 }
 
 func (r *nftRule) of() string {
@@ -113,16 +114,28 @@ func (r *nftRule) expression(b []byte) {
 		r.verdict = "reject"
 	case "target": // of iptables, where nf_tables has none of its own
 		eachAttr(data, func(kind uint16, value []byte) {
-			if kind == nftaTargetName && cString(value) == "REJECT" {
-				r.verdict = "reject"
+			if kind == nftaTargetName {
+				r.target(cString(value))
 			}
 		})
+	case "dup":
+		r.copies = true
 	case "immediate":
 		eachAttr(data, func(kind uint16, value []byte) {
 			if kind == nftaImmediateData {
 				r.verdict = verdictOf(value)
 			}
 		})
+	}
+}
+
+// target takes an extension of iptables by its name.
+func (r *nftRule) target(name string) {
+	switch name {
+	case "REJECT":
+		r.verdict = "reject"
+	case "TEE":
+		r.copies = true
 	}
 }
 
