@@ -81,7 +81,9 @@ const (
 )
 
 // setAside notes of each cause or limit that may hold and is about a listener where none but others wait that it is
-// nobody's who is a user: however true, it is not why users wait. Who asks about one program wants to know of its own.
+// nobody's who is a user: however true, it is not why users wait. Who asks about one program wants to know of its own. The rules
+// leave out themselves what is of no listener: the ports towards a destination are lacked by whoever connects there
+// (destination:without_port:ratio), and a full table of connections turns away whoever comes, users as well.
 func (r *run) setAside(findings []model.Finding, set ruleset.Rules) {
 	if r.Meta().Plan.Program != "" {
 		return
@@ -90,13 +92,14 @@ func (r *run) setAside(findings []model.Finding, set ruleset.Rules) {
 	asked := false
 	for i := range findings {
 		f := &findings[i]
-		if f.Subject["listen"] == "" || f.Kind != ruleset.Cause && f.Kind != ruleset.Capacity || !mayHold(*f) {
+		listen := aboutListener(*f)
+		if listen == "" || f.Kind != ruleset.Cause && f.Kind != ruleset.Capacity || !mayHold(*f) {
 			continue
 		}
 		if !asked {
 			others, users, asked = r.term(set, othersListener), r.term(set, usersWaited), true
 		}
-		at, ok := query.Largest(others, map[string]string{"host": f.Subject["host"], "listen": f.Subject["listen"]})
+		at, ok := query.Largest(others, map[string]string{"host": f.Subject["host"], "listen": listen})
 		felt, known := query.Largest(users, nil)
 		if !ok || !known {
 			continue
@@ -104,6 +107,17 @@ func (r *run) setAside(findings []model.Finding, set ruleset.Rules) {
 		f.Aside = fmt.Sprintf("who waits there is no user of this service: a request there takes %s on average, and 99 of 100 users waited less than %s in all",
 			layout.Micros(1e6*at.Value), layout.Micros(1e6*felt.Value))
 	}
+}
+
+// aboutListener is the listener that a finding is about: its subject's, else the one that its clue "where" names, where that is true.
+func aboutListener(f model.Finding) string {
+	listen := f.Subject["listen"]
+	for _, c := range f.Clues {
+		if listen == "" && c.ID == "where" && c.Truth == model.True {
+			listen = c.Names["listen"]
+		}
+	}
+	return listen
 }
 
 // term is what a shared term says, nothing where the set has none of that name.
