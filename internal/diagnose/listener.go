@@ -109,11 +109,11 @@ func (r *run) setAside(findings []model.Finding, set ruleset.Rules) {
 	}
 }
 
-// aboutListener is the listener that a finding is about: its subject's, else the one that its clue "where" names.
+// aboutListener is the listener that a finding is about: its subject's, else the one that its clue "where" names, where that is true.
 func aboutListener(f model.Finding) string {
 	listen := f.Subject["listen"]
 	for _, c := range f.Clues {
-		if listen == "" && c.ID == "where" {
+		if listen == "" && c.ID == "where" && c.Truth == model.True {
 			listen = c.Names["listen"]
 		}
 	}

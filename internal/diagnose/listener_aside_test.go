@@ -68,9 +68,9 @@ func TestNobodyOfUsersIsThere(t *testing.T) {
 func TestAboutListener(t *testing.T) {
 	line := map[string]string{"listen": "127.0.0.1:9001"}
 	for want, f := range map[string]model.Finding{
-		"0.0.0.0:80":     {Subject: map[string]string{"listen": "0.0.0.0:80"}, Clues: []model.Clue{{ID: "where", Names: line}}},
-		"127.0.0.1:9001": {Subject: map[string]string{"proxy": "import"}, Clues: []model.Clue{{ID: "limit"}, {ID: "where", Names: line}}},
-		"":               {Subject: map[string]string{"proxy": "import"}, Clues: []model.Clue{{ID: "server", Names: line}}},
+		"0.0.0.0:80":     {Subject: map[string]string{"listen": "0.0.0.0:80"}, Clues: []model.Clue{{ID: "where", Truth: model.True, Names: line}}},
+		"127.0.0.1:9001": {Subject: map[string]string{"proxy": "import"}, Clues: []model.Clue{{ID: "limit"}, {ID: "where", Truth: model.True, Names: line}}},
+		"":               {Subject: map[string]string{"proxy": "import"}, Clues: []model.Clue{{ID: "where", Truth: model.False, Names: line}, {ID: "server", Truth: model.True, Names: line}}},
 	} {
 		if got := aboutListener(f); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -73,6 +73,21 @@ const (
 	checkpointsSince17  = `SELECT w.num_timed, w.num_requested, ` + itsLog + ` FROM pg_catalog.pg_stat_checkpointer AS w, pg_catalog.pg_stat_wal AS l`
 	itsLog              = `l.wal_bytes, l.wal_fpi, pg_catalog.pg_size_bytes(pg_catalog.current_setting('max_wal_size'))`
 
+	// What the planner is told not to do, or to do always: for the server, for which a session of ours stands as far as its own role and
+	// database have nothing else, and for roles and databases, with the share of the clients that have it so. Whom it is for is said as ALTER takes it.
+	plannerQuery = `SELECT t.name, t.value, t.standard, t.whom, t.share FROM (
+ SELECT s.name, s.setting AS value, s.boot_val AS standard, CASE s.source WHEN 'configuration file' THEN 'SYSTEM' ELSE 'command line' END AS whom, 1 AS share
+ FROM pg_catalog.pg_settings AS s WHERE s.source IN ('configuration file', 'command line', 'environment variable')
+ UNION ALL SELECT s.name, pg_catalog.substr(c.line, pg_catalog.strpos(c.line, '=') + 1), s.boot_val,
+ CASE WHEN r.setrole <> 0 THEN 'ROLE ' || pg_catalog.quote_ident(u.rolname) || CASE WHEN r.setdatabase <> 0 THEN ' IN ' ELSE '' END WHEN r.setdatabase = 0 THEN 'ROLE ALL' ELSE '' END
+ || CASE WHEN r.setdatabase <> 0 THEN 'DATABASE ' || pg_catalog.quote_ident(d.datname) ELSE '' END,
+ (SELECT pg_catalog.count(*) FILTER (WHERE r.setrole IN (0, a.usesysid) AND r.setdatabase IN (0, a.datid)) / greatest(pg_catalog.count(*), 1)::pg_catalog.float8
+ FROM pg_catalog.pg_stat_activity AS a WHERE a.backend_type = 'client backend' AND a.pid <> pg_catalog.pg_backend_pid())
+ FROM pg_catalog.pg_db_role_setting AS r CROSS JOIN LATERAL pg_catalog.unnest(r.setconfig) AS c (line) JOIN pg_catalog.pg_settings AS s ON s.name = pg_catalog.split_part(c.line, '=', 1)
+ LEFT JOIN pg_catalog.pg_roles AS u ON u.oid = r.setrole LEFT JOIN pg_catalog.pg_database AS d ON d.oid = r.setdatabase
+ ) AS t WHERE CASE WHEN t.name = 'plan_cache_mode' THEN t.value <> t.standard WHEN t.name = 'random_page_cost' THEN t.value::pg_catalog.float8 > 2 * t.standard::pg_catalog.float8
+ WHEN pg_catalog."left"(t.name, 7) = 'enable_' THEN t.standard = 'on' AND pg_catalog.lower(t.value) IN ('off', 'false', 'no', '0') ELSE false END ORDER BY 5 DESC, 1, 4 LIMIT 20`
+
 	busiestQuery = `SELECT d.datname FROM pg_catalog.pg_stat_database AS d JOIN pg_catalog.pg_database AS c ON c.oid = d.datid
  WHERE c.datallowconn AND NOT c.datistemplate ORDER BY d.numbackends DESC, d.xact_commit DESC LIMIT 1`
 )
@@ -88,11 +103,14 @@ func question(version int, whole, texts bool) string {
 		text = itsText
 	}
 	list := []string{settingsQuery, activityQuery, blockedBy + text + ofBlocked, snapshots + oldestOfThem}
+	if version >= 110000 { // what a planner was told not to do costs so much by its own reckoning that it would be compiled, for a third of a second
+		list = append([]string{"SET jit = off"}, list...)
+	}
 	if texts {
 		list = append(list, statementsQuery)
 	}
 	if whole {
-		list = append(list, databaseQuery, tablesQuery, deadQuery, lookupsQuery, policiesQuery, checkpointsOf(version))
+		list = append(list, databaseQuery, tablesQuery, deadQuery, lookupsQuery, policiesQuery, plannerQuery, checkpointsOf(version))
 	}
 	return strings.Join(list, "; ")
 }
@@ -130,6 +148,7 @@ type answer struct {
 	dead             []counts // rows that are dead, and those that live
 	lookups          []counts // looks into an index, and rows that these found
 	policies         []counts // functions that a table's policy calls for each row
+	planner          []counts // what the planner is told, and the share of the clients for which it is
 	timed, requested float64
 	log              *walLog // nil where the server does not tell
 }
@@ -140,7 +159,7 @@ type walLog struct{ bytes, pages, most float64 }
 // keep takes over what only counts up.
 func (a *answer) keep(from answer) {
 	a.whole, a.databases, a.tables, a.dead = true, from.databases, from.tables, from.dead
-	a.lookups, a.policies = from.lookups, from.policies
+	a.lookups, a.policies, a.planner = from.lookups, from.policies, from.planner
 	a.timed, a.requested, a.log = from.timed, from.requested, from.log
 }
 
@@ -173,7 +192,7 @@ func parse(sets []rows, whole, texts bool) (a answer, err error) {
 	a.whole = whole
 	want := 4
 	if whole {
-		want += 6
+		want += 7
 	}
 	if texts {
 		want++
@@ -228,12 +247,12 @@ func (a *answer) counters(sets []rows) (err error) {
 	for i, of := range []struct {
 		to            *[]counts
 		names, values int
-	}{{&a.databases, 1, 8}, {&a.tables, 2, 2}, {&a.dead, 2, 2}, {&a.lookups, 2, 2}, {&a.policies, 3, 0}} {
+	}{{&a.databases, 1, 8}, {&a.tables, 2, 2}, {&a.dead, 2, 2}, {&a.lookups, 2, 2}, {&a.policies, 3, 0}, {&a.planner, 4, 1}} {
 		if *of.to, err = table(sets[i], of.names, of.values); err != nil {
 			return err
 		}
 	}
-	return a.checkpoints(sets[5])
+	return a.checkpoints(sets[6])
 }
 
 func (a *answer) checkpoints(list rows) error {

@@ -15,13 +15,13 @@ chmod 755 "$1/.." "$1"
 install -d -o postgres -g postgres -m 755 "$1/db"
 as() { exec setpriv --reuid postgres --regid postgres --init-groups "$@"; }
 (as initdb --auth-local peer --username postgres --no-sync -D "$1/db" >/dev/null) || exit
-as postgres -D "$1/db" -c listen_addresses= -c unix_socket_directories="$1/db"
+as postgres -D "$1/db" -c listen_addresses= -c plan_cache_mode=force_generic_plan -c unix_socket_directories="$1/db"
 `
 
 // hostile makes whatever somebody who owns a database, and nothing else, could make to have a function of
 // his called by a superuser who looks.
 const hostile = `CREATE TABLE public.called (what text); CREATE ROLE mallory; GRANT ALL ON SCHEMA public TO PUBLIC; GRANT ALL ON public.called TO PUBLIC;
-ALTER DATABASE postgres SET search_path = public, pg_catalog; ALTER ROLE postgres SET search_path = public, pg_catalog; SET ROLE mallory;
+ALTER DATABASE postgres SET search_path = public, pg_catalog; ALTER DATABASE postgres SET enable_sort = off; ALTER ROLE postgres SET search_path = public, pg_catalog; SET ROLE mallory;
 CREATE FUNCTION public.trap(text) RETURNS text LANGUAGE plpgsql AS 'BEGIN INSERT INTO public.called VALUES ($1); RETURN $1; END';
 CREATE FUNCTION public.current_setting(text) RETURNS text LANGUAGE sql AS 'SELECT public.trap($1)';
 CREATE FUNCTION public.pg_blocking_pids(int) RETURNS int[] LANGUAGE sql AS 'SELECT ARRAY[length(public.trap(''pids''))]';
@@ -52,6 +52,8 @@ func TestAHostileDatabase(t *testing.T) {
 	s.Sees("pg_settings_max_connections{5432}", 100)
 	s.Sees("plimsoll_postgres_commit_delay_seconds{5432}", 0)
 	s.Sees("pg_settings_commit_siblings{5432}", 5)
+	s.Sees("plimsoll_postgres_planner_told{5432,plan_cache_mode,force_generic_plan,auto,command line}", 1)
+	s.Sees("plimsoll_postgres_planner_told{5432,enable_sort,off,on,DATABASE postgres}", 0) // nobody else is there
 	for range 3 {
 		s.Round()
 	}

@@ -399,6 +399,9 @@ func (a *asker) putCounters(out *probe.Out) {
 	for _, f := range v.policies {
 		out.Put(policyFunction, 1, a.port, a.database, f.names[0], f.names[1], f.names[2])
 	}
+	for _, t := range v.planner {
+		out.Put(plannerTold, t.values[0], a.port, t.names[0], t.names[1], t.names[2], t.names[3])
+	}
 	out.Put(timed, v.timed, a.port)
 	out.Put(requested, v.requested, a.port)
 	a.putLog(out)

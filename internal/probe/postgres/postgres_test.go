@@ -45,7 +45,7 @@ func said(words []byte) *recorded {
 
 // TestAnswer reads what a PostgreSQL 15 said while a transaction that idles held a row for which
 // three sessions waited, two of them behind the third; it began before forty of the table's rows were deleted.
-// What it says of its log, of indexes, of policies and of parallel workers was put in later, as such a server says it.
+// What it says of its log, of indexes, of policies, of parallel workers and of what its planner is told was put in later, as such a server says it.
 func TestAnswer(t *testing.T) {
 	sets, err := newSession(replay(t, "answer-15.bin")).ask(question(150018, true, true))
 	if err != nil {
@@ -71,8 +71,12 @@ func TestAnswer(t *testing.T) {
 		},
 		lookups:  []counts{{[]string{"public", "stock"}, []float64{7, 9}}},
 		policies: []counts{{[]string{"public", "stock", "public.mine()"}, nil}},
-		log:      &walLog{bytes: 1700000, pages: 60, most: 1 << 30},
-		whole:    true, longest: a.longest, holderAge: a.holderAge, oldest: a.oldest, oldestSnapshot: a.oldestSnapshot, databases: a.databases,
+		planner: []counts{
+			{[]string{"plan_cache_mode", "force_generic_plan", "auto", "SYSTEM"}, []float64{1}},
+			{[]string{"enable_sort", "off", "on", `ROLE "Mails" IN DATABASE shop`}, []float64{0.75}},
+		},
+		log:   &walLog{bytes: 1700000, pages: 60, most: 1 << 30},
+		whole: true, longest: a.longest, holderAge: a.holderAge, oldest: a.oldest, oldestSnapshot: a.oldestSnapshot, databases: a.databases,
 	}
 	if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, holder{}, holding{}, counts{}, snapshot{}, owner{}, doing{}, walLog{})); diff != "" {
 		t.Error(diff)

@@ -95,6 +95,10 @@ var (
 		"1 for each function that a table's policy of row-level security calls and that is VOLATILE, as a function is of which nothing else was said: it is called for each row. The first 20 of that database; the server's own functions are not told.",
 		"SELECT polname, polrelid::regclass FROM pg_policy", "datname", "schemaname", "relname", "function")
 
+	plannerTold = gauge("plimsoll_postgres_planner_told", "ratio",
+		"What the planner is told not to do, or to do always: plan_cache_mode that is not auto, an enable_… that is off though it is delivered as on, a random_page_cost of more than twice the delivered one; with whom it is told for, as ALTER takes it (SYSTEM is the configuration's files), and as what share of the clients' connections have it so. The first 20.",
+		"SELECT name, setting, boot_val, source FROM pg_settings WHERE name ~ '^enable_|^plan_cache_mode|^random_page_cost'; SELECT * FROM pg_db_role_setting", "name", "value", "standard", "whom")
+
 	deadRows = gauge("pg_stat_user_tables_n_dead_tup", "rows", "Dead rows, as PostgreSQL estimates them; of the ten tables that have most, in that database.", deadSQL, "datname", "schemaname", "relname")
 	liveRows = gauge("pg_stat_user_tables_n_live_tup", "rows", "Rows of these that live.", deadSQL, "datname", "schemaname", "relname")
 
@@ -112,5 +116,5 @@ var (
 func signals() []*model.Signal {
 	all := []*model.Signal{up, full, maxConnections, reserved, commitDelay, commitSiblings, wroteTx, writing, forceParallel, parallelCost, parallelBytes, activity, maxTx, waiting, statement, blocked, blockedFor, longestBlocked, blockerAge, snapshotAge, snapshotSince}
 	all = append(all, databaseSignals...)
-	return append(all, seqScans, seqRows, lookups, lookedUp, policyFunction, deadRows, liveRows, timed, requested, logBytes, logPages, maxLog)
+	return append(all, seqScans, seqRows, lookups, lookedUp, policyFunction, plannerTold, deadRows, liveRows, timed, requested, logBytes, logPages, maxLog)
 }

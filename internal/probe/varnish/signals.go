@@ -37,6 +37,7 @@ var classes = map[string][]counted{
 		main(model.Counter, "n_lru_nuked", "objects", "Objects that were thrown out before their time to make room for another."),
 		main(model.Counter, "n_lru_limited", "times", "How often an object got no room, since enough others had been thrown out for it (nuke_limit)."),
 		main(model.Gauge, "n_object", "objects", "Objects that it has."),
+		main(model.Gauge, "n_objecthead", "keys", "Keys that it has objects under, mostly a host and a path; those are among them that threads have in stock. Several objects of one key are its variants (Vary)."),
 		main(model.Gauge, "threads", "threads", "Threads that serve, in all pools."),
 		main(model.Counter, "threads_limited", "times", "How often a pool wanted one more thread, and had as many as it may have (thread_pool_max)."),
 		main(model.Counter, "threads_failed", "times", "How often a thread could not be made."),
