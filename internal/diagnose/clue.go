@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -174,6 +175,9 @@ func (r *run) clue(c *ruleset.Clue, subject map[string]string) (model.Clue, map[
 			out.Value = &s.Value
 			f.Value, f.Labels = ruleset.Number(s.Value), s.Labels
 			out.Assumed = assumed(s.Labels)
+			if c.SayText.Names(".Every.") {
+				f.Every = every(res.Samples, subject)
+			}
 		}
 		out.Truth, out.Missing = truth(out.Value, c.Threshold, r.sightOf(c.MeasureExpr, subject))
 	}
@@ -200,6 +204,36 @@ func (r *run) clue(c *ruleset.Clue, subject map[string]string) (model.Clue, map[
 		err = handErr
 	}
 	return out, f.Labels, err
+}
+
+// mostNames is how many values of a label a sentence lists: more are no longer read.
+const mostNames = 8
+
+// every lists, for each label, what the samples of a subject say, each value once and the largest sample's first.
+func every(samples []query.Sample, subject map[string]string) map[string]string {
+	var own []query.Sample
+	for _, s := range samples {
+		if query.Agree(s.Labels, subject) {
+			own = append(own, s)
+		}
+	}
+	slices.SortStableFunc(own, func(a, b query.Sample) int { return cmp.Compare(b.Value, a.Value) })
+	seen := map[string][]string{}
+	for _, s := range own {
+		for name, value := range s.Labels {
+			if !slices.Contains(seen[name], value) {
+				seen[name] = append(seen[name], value)
+			}
+		}
+	}
+	out := map[string]string{}
+	for name, values := range seen {
+		if more := len(values) - mostNames; more > 0 {
+			values = append(values[:mostNames:mostNames], fmt.Sprintf("%d more", more))
+		}
+		out[name] = strings.Join(values, ", ")
+	}
+	return out
 }
 
 // assumed says whether a sample says of itself that nobody measured it: a record that has to take something to be so says it in a

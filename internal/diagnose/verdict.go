@@ -364,10 +364,10 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	return "What holds it back, if anything does, was not found."
 }
 
-// whatWaits tells what programs did that nothing held back: how far away users are, who used a CPU, else who slept by his own will, and
-// beside that who waited for somebody of whom it is not known whether he is slow.
+// whatWaits tells what programs did that nothing held back: how far away users are, what was started again and again, else who used a CPU,
+// else who slept by his own will, and beside that who waited for somebody of whom it is not known whether he is slow.
 func whatWaits(c *candidate) string {
-	did := cmp.Or(said(c, "who"), said(c, "paces"), said(c, "asks"))
+	did := cmp.Or(said(c, "again"), said(c, "who"), said(c, "paces"), said(c, "asks"))
 	waited := cmp.Or(said(c, "refused"), said(c, "terminal"), said(c, "waits"))
 	if did == "" && waited == "" {
 		did = "nothing held it back"
@@ -381,12 +381,14 @@ func whatWaits(c *candidate) string {
 	return strings.Join(told, "; ")
 }
 
-// whatFills tells who uses most of what is the limit, in which statement of a database, else in which function, and
-// who asks for that again and again, as a finding's clues "who", "statement", "function" and "asked" say.
+// whatFills tells what is started again and again, else who uses most of what is the limit, in which statement of a database, else in which function, and
+// who asks for that again and again, as a finding's clues "again", "who", "statement", "function" and "asked" say.
 func whatFills(c *candidate) string {
 	who, what := said(c, "who"), cmp.Or(said(c, "statement"), said(c, "function"))
 	var fills string
-	switch {
+	switch again := said(c, "again"); {
+	case again != "":
+		fills = "; " + again
 	case who != "" && what != "":
 		fills = "; " + who + ", and " + what
 	case who != "" || what != "":

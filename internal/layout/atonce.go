@@ -22,6 +22,7 @@ var atOnce = []struct {
 	{"node", 1, "more processes: cluster, or pm2 -i"},
 	{"apache2", 1, "MaxRequestWorkers ALL (over 256 ServerLimit, too)"},
 	{"httpd", 1, "MaxRequestWorkers ALL (over 256 ServerLimit, too)"},
+	{"tinyproxy", 1, "MaxClients ALL (tinyproxy.conf)"}, // https://tinyproxy.github.io/
 	{"php-fpm", 1, "pm.max_children = ALL"},
 }
 

@@ -166,6 +166,7 @@ func (c *checker) sampleFacts(r *Rule, e *query.Expression) Facts {
 	for _, name := range e.MadeLabels() {
 		f.Labels[name] = "1"
 	}
+	f.Every = f.Labels
 	return f
 }
 

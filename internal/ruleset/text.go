@@ -30,6 +30,7 @@ type Facts struct {
 	Value   any // a Number, or nil when nothing was measured
 	Subject map[string]string
 	Labels  map[string]string // of the sample that answered
+	Every   map[string]string // of all samples that belong to the subject, what each label says, the largest sample's first
 	To      string            // a change's new value
 }
 
@@ -213,7 +214,7 @@ func (t *Text) Fill(f Facts) (string, error) {
 	if t.tmpl == nil {
 		return t.plain, nil
 	}
-	f.Subject, f.Labels = inOneLine(f.Subject), inOneLine(f.Labels)
+	f.Subject, f.Labels, f.Every = inOneLine(f.Subject), inOneLine(f.Labels), inOneLine(f.Every)
 	text, err := t.filled(f)
 	return unmarked(inSingular(text)), err
 }
