@@ -21,7 +21,7 @@ var services = map[string]Edit{
 	"nginx-stop":  {"FILE", "the # line above the place", "nginx -t", "systemctl restart nginx"}, // what a reload does not set anew
 	"haproxy":     {"/etc/haproxy/haproxy.cfg", "", "haproxy -cf /etc/haproxy/haproxy.cfg", "systemctl reload haproxy"},
 	"apache":      {"FILE", "apache2.conf, or grep -rl ServerLimit /etc/apache2", "apachectl configtest", "systemctl restart apache2"},
-	"varnish":     {"FILE", "ps -o args -C varnishd, after -f", "varnishd -Cf FILE >/dev/null", "systemctl reload varnish"},
+	"varnish":     {"FILE", "ps -o args -C varnishd, after -f", "varnishd -Cf FILE 2>/root/vcl", "systemctl reload varnish"},
 	"memcached":   {"/etc/memcached.conf", "", "", "systemctl restart memcached"},
 	"pgbouncer":   {"/etc/pgbouncer/pgbouncer.ini", "", "", "systemctl reload pgbouncer"},
 	"clamd":       {"/etc/clamav/clamd.conf", "", "", "systemctl restart clamav-clamonacc"},
