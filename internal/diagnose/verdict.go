@@ -382,7 +382,7 @@ func whatWaits(c *candidate) string {
 }
 
 // whatFills tells what is started again and again, else who uses most of what is the limit, in which statement of a database, else in which function, and
-// who asks for that again and again, as a finding's clues "again", "who", "statement", "function" and "asked" say.
+// who asks for that again and again, as a finding's clues "again", "who", "statement", "function", and "asked" or "once" say.
 func whatFills(c *candidate) string {
 	who, what := said(c, "who"), cmp.Or(said(c, "statement"), said(c, "function"))
 	var fills string
@@ -394,7 +394,7 @@ func whatFills(c *candidate) string {
 	case who != "" || what != "":
 		fills = "; " + who + what
 	}
-	if asked := said(c, "asked"); asked != "" {
+	if asked := cmp.Or(said(c, "asked"), said(c, "once")); asked != "" {
 		fills += "; " + asked
 	}
 	return fills

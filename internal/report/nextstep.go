@@ -229,11 +229,25 @@ func lessWork(s *sheet, r model.Report, told []model.Finding) {
 	s.item(mustKeep, "next", 2, "no setting holds it back; first look for less work for each request:")
 	command := whereTheTimeGoes(r, s.run)
 	s.typedFirst(lookFirst, command, r)
-	s.item(mustKeep, "then", 3, "it shows the functions that take the CPU time, the largest first: what of that can be left out, or kept?")
+	s.item(mustKeep, "then", 3, whatToSpare(told))
 	s.item(mustKeep, "if not", 2, "so: more CPUs"+cpusNow(told, r.Hosts)+": twice as many for twice the requests")
 	look := model.Fix{First: &model.FirstStep{Type: command}, Undo: nothingChanged, Costs: "then a person's time, or a larger machine"}
 	s.prices(terms(look, r.Plan), nothingBack+"; of a program: its version before")
 	measureAgain(s, r, "", helped{users: usersBetter(r)}, "the next longest part of a request's time")
+}
+
+// whatToSpare is what to do with the functions that take the CPU time. Where most of a request's time passes with a service that is asked
+// with each one, what it answers may be the same each time.
+func whatToSpare(told []model.Finding) string {
+	for _, f := range told {
+		for _, c := range f.Clues {
+			if c.ID == "once" && c.Truth == model.True {
+				return fmt.Sprintf("%s asks %s with each request: is the answer the same each time (a token, settings, rights)? Then keep it. Else: the functions that take the CPU time, the largest first",
+					layout.Line(c.Names["groupname"]), layout.Line(c.Names["dst"]))
+			}
+		}
+	}
+	return "it shows the functions that take the CPU time, the largest first: what of that can be left out, or kept?"
 }
 
 // whereTheTimeGoes is the command that shows what the CPUs computed.
