@@ -192,7 +192,7 @@ func (r *run) clue(c *ruleset.Clue, subject map[string]string) (model.Clue, map[
 	case out.Value != nil:
 		out.Say, out.Names = say, namesIn(c.SayText, subject, f.Labels)
 	case out.Truth == model.False:
-		out.Say, sayErr, handErr = nothingSeen(c.MeasureExpr), nil, nil
+		out.Say, sayErr, handErr = nothingSeen(c.MeasureExpr, say), nil, nil
 	default:
 		sayErr, handErr = nil, nil
 	}
@@ -256,12 +256,17 @@ func namesIn(say *ruleset.Text, subject, labels map[string]string) map[string]st
 	return names
 }
 
-// nothingSeen is the sentence of a clue that is false without a value.
-func nothingSeen(e *query.Expression) string {
-	if len(e.Selectors()) == 0 {
-		return "there was none of it"
+// nothingSeen is the sentence of a clue that is false without a value. Where its own sentence, filled in without one, is of a share,
+// it says that there was none.
+func nothingSeen(e *query.Expression, say string) string {
+	text := "there was none of it"
+	if share, of := strings.CutPrefix(say, "? of "); of && !strings.ContainsAny(share, "?<") {
+		text = "none of " + share
 	}
-	return fmt.Sprintf("there was none of it (%s shows nothing here)", e.Selectors()[0].Name)
+	if len(e.Selectors()) == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s (%s shows nothing here)", text, e.Selectors()[0].Name)
 }
 
 // answer is the answer of a rule for one subject, the first line that fits:

@@ -342,7 +342,7 @@ func sentence(a model.Answer, roots []*candidate, nearest []model.Candidate) str
 	switch a {
 	case model.AnswerCause:
 		text := named(roots)
-		if more := cmp.Or(said(roots[0], "who"), said(roots[0], "place")); more != "" && len(roots) == 1 {
+		if more := cmp.Or(said(roots[0], "who"), said(roots[0], "place"), said(roots[0], "code")); more != "" && len(roots) == 1 {
 			text = strings.TrimSuffix(text, ".") + "; " + more + "."
 		}
 		if roots[0].Answer == model.Suspected {

@@ -277,7 +277,7 @@ func TestHowSureCountsWhatWasMeasured(t *testing.T) {
 		sure + "the kernel and nginx measured both its signs" + alone:                                            {Answer: model.Confirmed, Clues: []model.Clue{kernel, clue(model.Decides, model.True)}},
 		"confirmed, one sign assumed: sure: Plimsoll measured 1 of 2 signs; assumed: users were waiting" + alone: {Answer: model.Confirmed, Clues: []model.Clue{taken, clue(model.Proves, model.True)}},
 		sure + "Plimsoll measured 1 of 2 signs; not read:  (-v)" + alone:                                         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Proves, model.True), clue(model.Decides, model.Unknown)}},
-		sure + "Plimsoll measured 2 of 3 signs; not read:  (-v)" + alone:                                         {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.Unknown)}},
+		sure + "Plimsoll measured all 3 signs" + alone:                                                           {Answer: model.Confirmed, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Needs, model.True), clue(model.Decides, model.True), clue(model.Proves, model.Unknown)}},
 		likely + "its one sign fits, but is no proof; it may also be: another":                                   {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True)}, Unlike: []model.Lookalike{{Rule: "out", Title: "ruled out"}, {Rule: "other", Title: "another"}}},
 		likely + "what would prove it was not seen: it":                                                          {Answer: model.Suspected, Clues: []model.Clue{clue(model.Needs, model.True), clue(model.Proves, model.False)}},
 	} {

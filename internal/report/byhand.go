@@ -177,11 +177,23 @@ func (r ByHand) blanks(text string, get func(string) string) (out []layout.Piece
 		if len(value) == 0 {
 			continue
 		}
+		if followed(text[:m[0]]) && value[0].Text == oldest {
+			value[0].Text = "$(pgrep -d, "
+		}
 		out = append(append(out, layout.Piece{Text: text[at:m[0]]}), value...)
 		at = m[1]
 	}
 	return append(out, layout.Piece{Text: text[at:]})
 }
+
+// followed says whether a process comes next that strace follows into what it starts: workers that run already it would not follow,
+// so that all processes of that name have to be named.
+func followed(before string) bool {
+	return strings.LastIndex(before, "strace -f") > strings.LastIndexAny(before, ";|")
+}
+
+// oldest begins what finds the process that stands for all of its name: the others are mostly its children.
+const oldest = "$(pgrep -o "
 
 // value is one that came from outside, nothing where there is none.
 func value(s string) []layout.Piece {
@@ -215,7 +227,7 @@ func (r ByHand) blank(word string, get func(string) string) []layout.Piece {
 	}
 	pid := value(get("pid"))
 	if pid == nil && group != "" {
-		pid = []layout.Piece{{Text: "$(pgrep -o "}, {Text: group, Outside: true}, {Text: ")"}}
+		pid = []layout.Piece{{Text: oldest}, {Text: group, Outside: true}, {Text: ")"}}
 	}
 	switch {
 	case word == "PID" || pid == nil:

@@ -37,6 +37,7 @@ func TestByHand(t *testing.T) {
 		{"ss sport = :PORT", map[string]string{"host": "server", "listen": "[::]:9000"}, "ip netns exec srv ss sport = :9000"},
 		{"ss sport = :PORT", map[string]string{"host": "client", "listen": "/run/php.sock"}, "ss sport = :8080"},
 		{"cat /proc/PID/wchan", map[string]string{"host": "app", "groupname": "php-fpm"}, "cat /proc/$(pgrep -o php-fpm)/wchan"},
+		{"strace -f -e trace=read -p PID", map[string]string{"host": "app", "groupname": "php-fpm"}, "strace -f -e trace=read -p $(pgrep -d, php-fpm)"},
 		{"cat /proc/PID/wchan", map[string]string{"host": "server"}, "cat /proc/$(pgrep -o nginx)/wchan"},
 		{"prlimit -p PID", map[string]string{"host": "app", "groupname": "x", "pid": "7"}, "prlimit -p 7"},
 		{"ethtool -S DEVICE", map[string]string{"host": "client", "device": "eth0"}, "ethtool -S eth0"},

@@ -80,7 +80,7 @@ type tally struct {
 func tallied(f model.Finding) (t tally) {
 	for _, c := range f.Clues {
 		switch {
-		case c.Truth == model.Unknown && c.Role != model.Supports:
+		case c.Truth == model.Unknown && c.Role != model.Supports && c.Role != model.Proves: // one proof is enough
 			t.unread = append(t.unread, c)
 		case !counts(c):
 			continue
@@ -141,7 +141,7 @@ func saidShort(c model.Clue) string {
 	say, _, _ = strings.Cut(say, " (")
 	say, _, _ = strings.Cut(say, "; ")
 	say, _, _ = strings.Cut(say, ", ")
-	if len(say) > mostSign { // its name, under which the evidence has it
+	if len(say) > mostSign || say == "there was none of it" { // its name, under which the evidence has it
 		return c.ID + " (-v)"
 	}
 	return say

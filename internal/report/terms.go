@@ -71,7 +71,7 @@ func againCosts(plan model.Plan) string {
 	if plan.Load == nil {
 		return ""
 	}
-	return "; again: this load"
+	return "; checking repeats this load"
 }
 
 // whileItLooks is what a command costs the service while it runs, "" for little.

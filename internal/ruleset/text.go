@@ -8,6 +8,7 @@ import (
 	"text/template/parse"
 
 	"plimsoll/internal/layout"
+	"plimsoll/internal/lazy"
 )
 
 // Text is a sentence or command of a rule with places to fill in.
@@ -32,6 +33,22 @@ type Facts struct {
 	Labels  map[string]string // of the sample that answered
 	Every   map[string]string // of all samples that belong to the subject, what each label says, the largest sample's first
 	To      string            // a change's new value
+}
+
+// scriptFunction is a PHP function as the tracer of functions writes it: of one of PHP's own with who calls it, and where that stands.
+var scriptFunction = lazy.Regexp(`^php:(?:(\S+) in )?(\S+) (?:/\S*?)?([^/\s]*/?[^/\s]+:\d+)$`)
+
+// inWords writes the function among a sentence's labels as a sentence tells it.
+func inWords(labels map[string]string) map[string]string {
+	m := scriptFunction().FindStringSubmatch(labels["function"])
+	switch {
+	case m == nil:
+	case m[1] == "":
+		labels["function"] = m[2] + " (" + m[3] + ")"
+	default:
+		labels["function"] = m[1] + ", called by " + m[2] + " (" + m[3] + ")"
+	}
+	return labels
 }
 
 // Number prints whole values as they are and others with three digits.
@@ -214,7 +231,7 @@ func (t *Text) Fill(f Facts) (string, error) {
 	if t.tmpl == nil {
 		return t.plain, nil
 	}
-	f.Subject, f.Labels, f.Every = inOneLine(f.Subject), inOneLine(f.Labels), inOneLine(f.Every)
+	f.Subject, f.Labels, f.Every = inOneLine(f.Subject), inWords(inOneLine(f.Labels)), inOneLine(f.Every)
 	text, err := t.filled(f)
 	return unmarked(inSingular(text)), err
 }

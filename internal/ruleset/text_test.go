@@ -91,3 +91,22 @@ func TestLabelsOfATextAreKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestFunctionsInWords holds how a sentence tells a script's function.
+func TestFunctionsInWords(t *testing.T) {
+	text, err := ParseText("in {{.Labels.function}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for function, want := range map[string]string{
+		"php:sqrt in total /run/www/index.php:7": "in sqrt, called by total (www/index.php:7)",
+		"php:total /x.php:7":                     "in total (x.php:7)",
+		"php:sqrt":                               "in php:sqrt",
+		"keysCommand":                            "in keysCommand",
+	} {
+		got, err := text.Fill(Facts{Labels: map[string]string{"function": function}})
+		if err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", function, got, err, want)
+		}
+	}
+}
